@@ -6,15 +6,14 @@ has it, so that whatever happens meanwhile it is sent at least once. Where there
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from acp_proxy.core.entry import Work
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger.statements import Read, Run, Write, insert
+from acp_proxy.ledger.statements import Read, Run, Statement, Write, execute, insert
 from acp_proxy.ledger.sums.buckets import WHOLE
 from acp_proxy.ledger.turn_work import read_work
 
@@ -92,6 +91,8 @@ class Exports:
     def begin(self, organisation: str, name: str, now: int) -> Identity:
         """There is an exporter of this name from now on: what becomes true is noted for it."""
 
+        import uuid  # not for a status, which only reads
+
         def work(run: Run) -> Identity:
             known = run("SELECT instance, since FROM exporter WHERE org_id = ? ORDER BY since LIMIT 1", (organisation,))
             instance, since = known[0] if known else (str(uuid.uuid4()), _first_row(run, organisation, now))
@@ -159,16 +160,23 @@ class Exports:
 
 def note(run: Run, organisation: str, kind: Kind, keys: Sequence[str], at: int) -> None:
     """Within the transaction in which it becomes true. `at` is Unix ns, and tells which exporters are there."""
+    execute(run, noting(organisation, kind, keys, at))
+
+
+def noting(
+    organisation: str, kind: Kind, keys: Sequence[str], at: int, only: Statement = ("", ())
+) -> Iterator[Statement]:
+    """The statements of `note`. With `only`, SQL that begins with AND and its values, where that is so."""
     at = max(-(2**62), min(at, 2**62))  # what an agent's clock says
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
         noted = ", ".join(["(?)"] * len(some))
         sql = f"""
-            INSERT INTO unexported SELECT e.org_id, e.name, '{kind}', v.column1, {at}
-            FROM exporter e CROSS JOIN (VALUES {noted}) v WHERE e.org_id = ? AND e.seen_at > ?
+            INSERT INTO unexported SELECT e.org_id, e.name, '{kind}', v.column1, ?
+            FROM exporter e CROSS JOIN (VALUES {noted}) v WHERE e.org_id = ? AND e.seen_at > ? {only[0]}
             ON CONFLICT DO NOTHING
         """
-        run(sql, (*some, organisation, at - GONE_AFTER))
+        yield sql.strip(), (at, *some, organisation, at - GONE_AFTER, *only[1])
 
 
 def _first_row(run: Run, organisation: str, now: int) -> int:

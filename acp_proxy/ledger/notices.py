@@ -7,7 +7,7 @@ that each notice is sent at least once, and only then more than once.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from acp_proxy.core.notice import Notice, NoticeKind, unpriced
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Row, exports
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.statements import Read, Run, Write, insert
+from acp_proxy.ledger.statements import Read, Run, Statement, Write, insert
 from acp_proxy.system.decoding import json_decoder
 
 Result = Literal["sent", "retried", "failed"]
@@ -65,6 +65,11 @@ TABLES = (
     """,
 )
 _UNLESS_THERE = " ON CONFLICT DO NOTHING"
+_FEW = f"""
+(SELECT count(*) FROM notice WHERE org_id = ? AND kind = 'unpriced' AND at >= ? AND at < ?) < {_MOST_UNPRICED}
+    AND NOT EXISTS (SELECT 1 FROM notice WHERE org_id = ? AND id = ?)
+"""
+_UNPRICED = f"INSERT INTO notice SELECT ?, ?, ?, ?, ?, ? WHERE {_FEW}{_UNLESS_THERE}"
 _CLAIM = """
 INSERT INTO delivery VALUES (?, ?, ?, 1, ?, ?, NULL, NULL)
 ON CONFLICT (org_id, channel, notice) DO UPDATE SET
@@ -221,16 +226,15 @@ def note(run: Run, notices: Iterable[Notice]) -> None:
             exports.note(run, each.organisation, "notice", [each.id], each.at)
 
 
-def note_unpriced(run: Run, rows: Iterable[Row]) -> None:
-    """Models of new rows whose price is unknown, up to so many of a day."""
+def of_unpriced(rows: Iterable[Row]) -> Iterator[Statement]:
+    """Notes models of new rows whose price is unknown, up to so many of a day."""
     for row in rows:
         for notice in unpriced(row.origin, row.entry):
             day = max(notice.at - notice.at % DAY, -(2**63))
             end = min(day + DAY, 2**63 - 1)  # both within what a column holds
-            sql = "SELECT count(*) FROM notice WHERE org_id = ? AND kind = 'unpriced' AND at >= ? AND at < ?"
-            ((noted,),) = run(sql, (notice.organisation, day, end))
-            if noted < _MOST_UNPRICED:
-                note(run, [notice])
+            few = (notice.organisation, day, end, notice.organisation, notice.id)
+            yield from exports.noting(notice.organisation, "notice", [notice.id], notice.at, (f"AND {_FEW}", few))
+            yield _UNPRICED, (*values_of(notice), *few)
 
 
 def values_of(notice: Notice) -> tuple[object, ...]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import random
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -25,7 +26,18 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.core.session_ids import booked
-from acp_proxy.ledger import LedgerError, OpenTurn, Query, Row, Warn, exports, plans, session_keys, settings
+from acp_proxy.ledger import (
+    LedgerError,
+    OpenTurn,
+    Query,
+    Row,
+    RowRefusedError,
+    Warn,
+    exports,
+    plans,
+    session_keys,
+    settings,
+)
 from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows, standings
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
@@ -37,12 +49,14 @@ from acp_proxy.ledger.open_turns import dead_turns, open_turn, open_turns
 from acp_proxy.ledger.owners import Owner, hosts_of
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
-from acp_proxy.ledger.statements import Run, execute, insertions
+from acp_proxy.ledger.statements import NotAsAssumedError, Run, execute, insertions
 from acp_proxy.ledger.sums import tallies, totals
 from acp_proxy.ledger.sums.reading import read_sums
 from acp_proxy.ledger.sums.tallied import Tallied
+from acp_proxy.ledger.sums.tallies import SHARDS
 from acp_proxy.ledger.tables import Tables
 from acp_proxy.ledger.writing.appending import Appending
+from acp_proxy.ledger.writing.at_once import Known
 from acp_proxy.ledger.writing.copied_tables import CopiedTables
 from acp_proxy.ledger.writing.correcting import Correcting
 from acp_proxy.ledger.writing.rows import NOTE_TITLE, STATE, costs_of, state_of, title_values
@@ -59,7 +73,8 @@ class SqlLedger(SqlReader):
 
     def __init__(self, warn: Warn, journals: Sequence[Path]) -> None:
         super().__init__(warn, journals)
-        self._known_series: set[tuple[str, str]] = set()
+        self._known = Known()
+        self._shard = 0 if self.dialect.serial else random.randrange(SHARDS)  # noqa: S311  (of no use to guess)
 
     @abstractmethod
     def _write(self, work: Callable[[Run], T]) -> T:
@@ -89,10 +104,9 @@ class SqlLedger(SqlReader):
         """A file keeps nothing that others lack."""
 
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
-        appending = Appending(rows, in_order=in_order)
-        self._known_series |= self._write(
-            lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
-        )
+        appending = Appending(rows, self._known, self.dialect, self._shard, in_order=in_order)
+        self._append(appending)
+        appending.committed()
         for organisation in appending.due:
             with suppress(LedgerError):  # the rows are there, and count: the next append adds them up
                 self._write(partial(self._add_up, organisation))
@@ -100,13 +114,29 @@ class SqlLedger(SqlReader):
 
     def correct(self, before: Row, after: Row, now: int) -> bool:
         correcting = Correcting(before, after, now)
-        series = self._write(lambda run: correcting.write(run, self._known_series, self._lock_sums))
-        self._known_series |= series or set()
+        series = self._write(lambda run: correcting.write(run, self._known.series, self._lock_sums))
+        self._known.series |= series or set()
         return series is not None
 
+    def _append(self, appending: Appending) -> None:
+        if appending.begins_nothing:
+            with suppress(NotAsAssumedError):
+                self._write(appending.write_at_once)
+                return
+        write = partial(appending.write, lock=self._lock)
+        try:
+            self._write(write)
+        except NotAsAssumedError:
+            self._write(write)
+
     def _add_up(self, organisation: str, run: Run) -> None:
-        self._lock_sums(run, organisation)
-        pending_rows.add_up(run, organisation)
+        """Does nothing while somebody else does."""
+        if turns := self._take_pending(run, organisation):
+            pending_rows.add_up(run, organisation, turns)
+
+    def _take_pending(self, run: Run, organisation: str) -> list[str]:  # noqa: ARG002
+        """Rows that are in no sum yet, locked like `_lock_sums`: they are there no more, for who adds them up."""
+        return []
 
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
@@ -124,33 +154,53 @@ class SqlLedger(SqlReader):
         accounts = [account for account, _ in wants]
         taking = holding.Taking(turn, wants, until, unpriced=unpriced)
         question = standings.Question(accounts, now, self.dialect, turn.id)
+        held = self._hold_at_once(taking, question) if self.dialect.remote and not taking.is_denied else None
+        if held is None:
+            try:
+                held = self._write(partial(self._hold, taking, question, now, look_for_dead=True))
+            except _OwnersGoneError:
+                self.settle_dead(now)
+                held = self._write(partial(self._hold, taking, question, now, look_for_dead=False))
+        if opened := taking.opened(held):
+            self._known.opened(turn.id, opened)
+        return held
 
-        def hold(run: Run, *, look_for_dead: bool) -> Held:
-            self._lock(run, accounts)
-            found = question.ask(run, partial(self._make_sums, now))
-            held = taking.decide(run, found, self.dialect, self._insert)
-            # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
-            # or one that is in the way.
-            suspects = found.expired if held.admitted else standings.owners_of(run, accounts)
-            if look_for_dead and self._any_dead(suspects):
-                raise _OwnersGoneError
-            return held
+    def _hold_at_once(self, taking: holding.Taking, question: standings.Question) -> Held | None:
+        """Where the server is certain that it fits; else None, and nothing is held."""
+        statement = taking.at_once(question)
+
+        def work(run: Run) -> list[tuple[Any, ...]]:
+            self._lock(run, question.accounts)
+            return run.each([statement], last=True)[0]
 
         try:
-            return self._write(lambda run: hold(run, look_for_dead=True))
-        except _OwnersGoneError:
-            self.settle_dead(now)
-        return self._write(lambda run: hold(run, look_for_dead=False))
+            return taking.admitted(question, self._write(work))
+        except RowRefusedError:  # a kept sum that cannot be read, perhaps: it is made anew
+            return None
+
+    def _hold(
+        self, taking: holding.Taking, question: standings.Question, now: int, run: Run, *, look_for_dead: bool
+    ) -> Held:
+        self._lock(run, question.accounts)
+        found = question.ask(run, partial(self._make_sums, run, now))
+        held = taking.decide(run, found, self.dialect, self._insert)
+        # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked, or
+        # one that is in the way.
+        suspects = found.expired if held.admitted else standings.owners_of(run, question.accounts)
+        if look_for_dead and self._any_dead(suspects):
+            raise _OwnersGoneError
+        return held
 
     def _any_dead(self, owners: Collection[Owner]) -> bool:
         hosts = hosts_of(self._journals) if owners else ()
         return any(owner.host in hosts and owner.is_gone for owner in owners)
 
-    def _make_sums(self, now: int, run: Run, accounts: Sequence[Account]) -> None:
+    def _make_sums(self, run: Run, now: int, accounts: Sequence[Account]) -> None:
         self._lock_sums(run, organisation_of(accounts[0]))
         balance_updates.make(run, accounts, now, self.dialect)
 
     def release(self, organisation: str, turn: str) -> None:
+        self._known.turns.pop(turn, None)
         self._write(lambda run: holding.end(run, organisation, [turn]))
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
@@ -272,7 +322,7 @@ class SqlLedger(SqlReader):
 
     @property
     def tallied(self) -> Tallied:
-        return Tallied(self._read, self._write)
+        return Tallied(self._read, self._write, self._shard)
 
     def rebuild(self) -> bool:
         def work(run: Run) -> bool:

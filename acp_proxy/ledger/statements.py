@@ -4,14 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 Read = Callable[[str, Sequence[Any]], list[Any]]  # SQL and parameters -> all rows, in one short transaction
-Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]  # SQL with ?, values -> rows, within one transaction
-Write = Callable[[Callable[[Run], Any]], Any]  # what is to be done in one transaction -> what that returns
 Statement = tuple[str, Sequence[Any]]  # what is made before a transaction, for others wait while it goes on
 
+
+class NotAsAssumedError(Exception):
+    """The last statements of a transaction assumed what is not so: nothing of it was done."""
+
+
+class Run(Protocol):
+    """Runs statements within one transaction."""
+
+    def __call__(self, sql: str, values: Sequence[Any], /) -> list[tuple[Any, ...]]:
+        """SQL with ?, values -> rows. A server may be told what only writes together with what is asked next."""
+
+    def each(self, statements: Sequence[Statement], *, last: bool = False) -> list[list[tuple[Any, ...]]]:
+        """The rows of each, with one journey to a server. With the `last` ones the transaction ends there, too:
+        what they lock others wait for only while the server works. Raises NotAsAssumedError where these find a row that
+        is there already, or several where there can be one.
+        """
+
+
+Write = Callable[[Callable[[Run], Any]], Any]  # what is to be done in one transaction -> what that returns
+
 _MOST_AT_ONCE = 200  # rows of one statement
+
+
+class Journey:
+    """Statements that are asked together; what each part of them found is told afterwards."""
+
+    def __init__(self) -> None:
+        self._statements = list[Statement]()
+        self._found = list[list[tuple[Any, ...]]]()
+
+    def add(self, statements: Sequence[Statement]) -> Callable[[], list[list[tuple[Any, ...]]]]:
+        """The rows of each, once they are `made`."""
+        start = len(self._statements)
+        self._statements += statements
+        end = len(self._statements)
+        return lambda: self._found[start:end]
+
+    def make(self, run: Run, *, last: bool = False) -> None:
+        self._found = run.each(self._statements, last=last)
 
 
 def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[tuple[Any, ...]]:

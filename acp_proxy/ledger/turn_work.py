@@ -11,7 +11,7 @@ import msgspec
 
 from acp_proxy.core.entry import ToolCall, ToolSum, Work
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.statements import Read, Run, insert
+from acp_proxy.ledger.statements import Read, Statement, insertions
 from acp_proxy.system.decoding import json_decoder
 
 TABLES = (
@@ -31,7 +31,7 @@ TABLES = (
 _AT_ONCE = 400  # turns of one statement
 
 
-def write_work(run: Run, rows: Iterable[Row]) -> None:
+def works(rows: Iterable[Row]) -> list[Statement]:
     """Of new rows."""
     found = [
         (
@@ -46,8 +46,7 @@ def write_work(run: Run, rows: Iterable[Row]) -> None:
         for row in rows
         if row.entry.work is not None
     ]
-    if found:
-        insert(run, "work", found, " ON CONFLICT DO NOTHING")
+    return insertions("work", found, " ON CONFLICT DO NOTHING")
 
 
 def read_work(read: Read, organisation: str, turns: Sequence[str]) -> dict[str, Work]:

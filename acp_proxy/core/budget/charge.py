@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.acp import CANCELLED, FAILED
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.contribution import Contribution
 from acp_proxy.core.entry import Entry, Origin, UsageLine
-from acp_proxy.core.money import summed
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope
 from acp_proxy.core.session_ids import booked
@@ -36,15 +37,11 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
     if is_lost(entry, account.unit):
         return hold
     lines = _lines(account, origin, entry, process)
-    match account.unit:
-        case "turns":
-            return int(bool(lines) and entry.kind == "turn")
-        case "tokens":
-            known = sum(line.usage.total for line in lines)
-            return max(known, hold) if is_presumed(entry) else known
-    costs = summed(line.cost for line in lines if line.cost is not None)
-    known = account.budget.counted({cost.currency: cost.nano for cost in costs})
-    presumed = is_presumed(entry) or (account.budget.on_unpriced == "estimate" and _misses_a_price(entry, lines))
+    known = Contribution.of(account.unit, account.filter.scope, entry, lines).counted(account.budget)
+    if account.unit == "turns":
+        return known
+    estimates = account.budget.limit.is_money and account.budget.on_unpriced == "estimate"
+    presumed = is_presumed(entry) or (estimates and _misses_a_price(entry, lines))
     return max(known, hold) if presumed else known
 
 
@@ -54,15 +51,9 @@ def uncounted(account: Account, origin: Origin, entry: Entry, process: str | Non
     It is `untold` if nothing was reported of a turn that ran to its end.
     """
     lines = _lines(account, origin, entry, process)
-    if not lines or account.unit == "turns":
-        return Standing(account)
+    made = Contribution.of(account.unit, account.filter.scope, entry, lines).standing(account)
     told = entry.usage.total or entry.costs or entry.stop_reason in _BROKEN_OFF
-    silent = is_untold(entry, account.unit) and not told
-    if account.unit == "tokens":
-        return Standing(account, untold=int(silent))
-    costs = summed(line.cost for line in lines if line.cost is not None)
-    others = tuple(cost for cost in costs if cost.nano and cost.currency not in account.budget.units)
-    return Standing(account, not_counted=others, unpriced=int(_misses_a_price(entry, lines)), untold=int(silent))
+    return replace(made, spent=0, unpriced=min(made.unpriced, 1), untold=int(made.untold > 0 and not told))
 
 
 def is_lost(entry: Entry, unit: str) -> bool:
@@ -78,16 +69,6 @@ def is_lost(entry: Entry, unit: str) -> bool:
 def is_presumed(entry: Entry) -> bool:
     """Whether a row has the least that its turn held of each unit: where a budget held more, it is charged more."""
     return entry.detail == PRESUMED
-
-
-def is_untold(entry: Entry, unit: str) -> bool:
-    """Whether a row is known to have used more than it records, in an account's unit."""
-    match unit:
-        case "turns":
-            return False
-        case "tokens":
-            return entry.usage_untold
-    return entry.cost_untold
 
 
 class SoFar(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from acp_proxy.hub.identity import Role
 from acp_proxy.hub.store.audit import Audit, Change
-from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.statements import Read, Run
 from acp_proxy.ledger.tables import Tables
 
 _COLUMNS = "user_id, role, team, leads, subject, name, email, active, created_at, seen_at"
@@ -104,9 +104,9 @@ def end_all(run: Run, organisation: str, user: str, now: int) -> None:
     run(sql, (organisation, user))
 
 
-def holder(run: Run, organisation: str, user: str, parent: str | None, now: int) -> Holder | None:
+def holder(read: Read, organisation: str, user: str, parent: str | None, now: int) -> Holder | None:
     """What is allowed to who signed in by the token `parent`, or by the provider; None: nothing any more."""
-    people = run(
+    people = read(
         "SELECT active, role, team, leads FROM hub_person WHERE org_id = ? AND user_id = ?", (organisation, user)
     )
     if people and not people[0][0]:
@@ -114,7 +114,7 @@ def holder(run: Run, organisation: str, user: str, parent: str | None, now: int)
     if parent is None:
         return Holder(user, people[0][1], people[0][2], _names(people[0][3])) if people else None
     sql = "SELECT role, team, leads, scopes, expires_at, revoked_at FROM hub_token WHERE org_id = ? AND id = ?"
-    for role, team, leads, scopes, expires_at, revoked_at in run(sql, (organisation, parent)):
+    for role, team, leads, scopes, expires_at, revoked_at in read(sql, (organisation, parent)):
         if revoked_at is None and (expires_at is None or now < expires_at):
             return Holder(user, role, team, _names(leads), _names(scopes))
     return None

@@ -12,14 +12,15 @@ import msgspec
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account
-from acp_proxy.core.budget.charge import is_untold, lines_in
-from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.scope import Scope
+from acp_proxy.core.budget.charge import lines_in
+from acp_proxy.core.budget.contribution import NOTHING, Contribution
+from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.accounts.balances import Kept, What, kept_of, spent_of, unsummed, what_of, whose_are
-from acp_proxy.ledger.accounts.spending import Spent, organisation_of, spent, together
+from acp_proxy.ledger.accounts.parts import Part, together
+from acp_proxy.ledger.accounts.spending import organisation_of, spent
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Run, Statement, execute, insert
 
@@ -38,18 +39,17 @@ def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> N
             organisation, total = organisation_of(account), _added_up(run, account, kept, dialect)
             run("DELETE FROM kept_sum WHERE org_id = ? AND kept_until < ?", (organisation, now))
             if _fits(total):
-                total = _asked_for(account.unit, total)
+                total = total.within(account.unit)
                 made = (organisation, kept.whose, kept.what, _until(account, kept, now), _encoded(total))
                 insert(run, "kept_sum", [made], _REPLACE)
 
 
-def _added_up(run: Run, account: Account, kept: Kept, dialect: Dialect) -> Spent:
+def _added_up(run: Run, account: Account, kept: Kept, dialect: Dialect) -> Contribution:
     """All spend except rows that are still pending, read in one snapshot."""
-    total, later = Spent(), Spent()
+    total = NOTHING
     if parts := list(spent(0, account, kept.bounds, dialect)):
-        for found in run(*together([*parts, *unsummed(1, account, kept, dialect)])):
-            (later if found[1] == "1" else total).add(found)
-    total.add_all(later, times=-1)
+        for found in map(Part._make, run(*together([*parts, *unsummed(1, account, kept, dialect)]))):
+            total = total - found.contribution if found.place == "1" else total + found.contribution
     return total
 
 
@@ -89,7 +89,7 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
             total = spent_of(text)
             if total is not None:
                 for row, lines in counted:
-                    _count(total, of, row.entry, lines)
+                    total += Contribution.of(of.unit, of.scope, row.entry, lines)
             if total is not None and _fits(total):
                 changed.append((each.organisation, whose, what, until, _encoded(total)))
             else:
@@ -111,35 +111,6 @@ def _counted(what: What, rows: Iterable[Row]) -> Iterator[tuple[Row, list[UsageL
             yield row, lines
 
 
-def _count(total: Spent, what: What, entry: Entry, lines: Sequence[UsageLine]) -> None:
-    match what.unit:
-        case "turns":
-            total.turns += entry.kind == "turn"
-        case "tokens":
-            total.tokens += sum(line.usage.total for line in lines)
-        case _:
-            for cost in (line.cost for line in lines if line.cost is not None):
-                total.nano[cost.currency] = total.nano.get(cost.currency, 0) + cost.nano
-            total.unpriced += _unpriced(what.scope, entry, lines)
-    if is_untold(entry, what.unit):
-        total.untold += len({line.model for line in lines}) if what.scope.model else 1
-
-
-def _unpriced(scope: Scope, entry: Entry, lines: Iterable[UsageLine]) -> int:
-    if not scope.model:
-        return int(entry.unpriced)
-    return 0 if entry.cost_source == "parent" else sum(line.cost is None and line.usage.total > 0 for line in lines)
-
-
-def _asked_for(unit: str, total: Spent) -> Spent:
-    match unit:
-        case "turns":
-            return Spent(turns=total.turns)
-        case "tokens":
-            return Spent(tokens=total.tokens, untold=total.untold)
-    return Spent(nano=total.nano, unpriced=total.unpriced, untold=total.untold)
-
-
 def _until(account: Account, kept: Kept, now: int) -> int:
     """The time from which a balance will not be read any more, if known."""
     end = kept.bounds.end
@@ -148,10 +119,10 @@ def _until(account: Account, kept: Kept, now: int) -> int:
     return now + _LONGEST if end is None else min(end, now + _LONGEST)
 
 
-def _fits(total: Spent) -> bool:
+def _fits(total: Contribution) -> bool:
     numbers = (total.tokens, total.turns, total.unpriced, total.untold, *total.nano.values())
     return min(numbers) > -_MOST and max(numbers) < _MOST
 
 
-def _encoded(total: Spent) -> str:
+def _encoded(total: Contribution) -> str:
     return msgspec.json.encode(total).decode()

@@ -12,11 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.contribution import Contribution
 from acp_proxy.core.compact import compact
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Bounds
-from acp_proxy.ledger.accounts.spending import Spent, organisation_of, spent, spent_in_rows
+from acp_proxy.ledger.accounts.parts import columns
+from acp_proxy.ledger.accounts.spending import organisation_of, spent, spent_in_rows
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Statement
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
@@ -106,12 +108,12 @@ def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, .
 
 
 def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -> Iterator[Statement]:
-    """Questions that together find what is spent, as `spent` does, if one finds a row of eleven columns saying 'kept'.
+    """Questions that together find what is spent, as `spent` does, if one finds a `Part` of the kind 'kept'.
 
-    The tenth has what `spent_of` reads. Without that row there is no sum, and nothing of this is to be used.
+    Its text is what `spent_of` reads. Without that row there is no sum, and nothing of this is to be used.
     """
     sql = f"""
-        SELECT 'kept', '{index}', '', 0, 0, 0, 0, 0, 0, spent, ''
+        SELECT {columns("kept", place=f"'{index}'", text="spent")}
         FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ? AND kept_until >= ?
     """
     yield sql, [organisation_of(account), kept.whose, kept.what, now]
@@ -126,10 +128,10 @@ def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iter
         yield spent_in_rows(index, account, kept.bounds, dialect, _UNSUMMED)
 
 
-def spent_of(text: str) -> Spent | None:
+def spent_of(text: str) -> Contribution | None:
     """None for invalid JSON: the balance then counts as missing."""
     try:
-        return json_decoder(Spent).decode(text)
+        return json_decoder(Contribution).decode(text)
     except msgspec.MsgspecError:
         return None
 

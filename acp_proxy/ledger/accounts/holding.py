@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -21,15 +21,16 @@ from acp_proxy.core.notice import refused
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row
-from acp_proxy.ledger.accounts import overshoot
-from acp_proxy.ledger.accounts.overshoot import EndedTurn, written
+from acp_proxy.ledger.accounts import headroom, overshoot
+from acp_proxy.ledger.accounts.overshoot import EndedTurn, Opened, written
+from acp_proxy.ledger.accounts.parts import COLUMNS, columns
 from acp_proxy.ledger.accounts.spending import organisation_of
-from acp_proxy.ledger.accounts.standings import Found, charged
+from acp_proxy.ledger.accounts.standings import Found, Question, charged
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Grant, Held
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.open_turns import open_turn
-from acp_proxy.ledger.statements import Run, insert
+from acp_proxy.ledger.statements import Journey, Run, Statement, execute, insertions
 from acp_proxy.system.decoding import json_decoder
 
 Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts
@@ -37,6 +38,8 @@ Together = Callable[[Run, Sequence[Insert]], None]
 
 _UNLESS_THERE = " ON CONFLICT DO NOTHING"
 _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
+
+_EXPIRES_AT = 16  # its place in a row of `open_turn`
 
 HOLDS_OF_TURN = "SELECT amount, unit, estimate FROM hold WHERE org_id = ? AND turn = ?"
 
@@ -63,13 +66,20 @@ class Taking:
         self._unpriced = unpriced
         self._until = until
         self._open_turn = _open_turn_values(turn)
-        self._accounts = written([account for account, _ in wants])
+        self._is_new = True
+        self.accounts = written([account for account, _ in wants])
+
+    @property
+    def is_denied(self) -> bool:
+        """Whatever is left."""
+        return self._unpriced and any(denies_unpriced(account) for account, _ in self._wants)
 
     def decide(self, run: Run, found: Found, dialect: Dialect, together: Together) -> Held:
         """Decide on what was found, and keep what was decided."""
         standings = tuple(found.standings)
         if found.own or found.booked:  # asked again: it stays as it was
             own = tuple((account, found.own[account.key]) for account, _ in self._wants if account.key in found.own)
+            self._is_new = False
             return Held(Verdict(None, own, ()), standings)
         verdict = decide(standings, self._sizes, unpriced=self._unpriced)
         inserts = counting(verdict.decisions)
@@ -77,11 +87,50 @@ class Taking:
             inserts.append(_refusal(self._turn, verdict.binding, unpriced=self._unpriced))
         else:
             watched = overshoot.watch(run, self._turn.origin.organisation, found, verdict.holds, dialect)
-            values = (*self._open_turn, self._until + found.ahead, self._accounts, int(watched))
-            inserts.append(("open_turn", [values], _UNLESS_THERE))
-            inserts.append(("hold", list(_hold_values(self._turn, verdict.holds)), _UNLESS_THERE))
+            inserts += self._admission(verdict.holds, self._until + found.ahead, watched=watched)
         together(run, inserts)
         return Held(verdict, standings)
+
+    def at_once(self, question: Question) -> Statement:
+        """Asks, and where it is certain that all amounts fit into what is left, holds them."""
+        wanted = [max(size.wanted, size.floor) for size in self._sizes]
+        sql, values = headroom.enough(question, wanted)
+        holds = [(account, amount) for (account, _), amount in zip(self._wants, wanted, strict=True)]
+        ahead, clock = question.dialect.ahead()
+        inserts = [
+            *counting((account, "allow") for account, _ in holds),
+            *self._admission(holds, self._until, watched=True),
+        ]
+        for table, rows, conflict in inserts:
+            for row in rows:
+                marks, kept = ["?"] * len(row), f"kept_{sql.count('INSERT')}"
+                if table == "open_turn":
+                    marks[_EXPIRES_AT] = f"CAST(? AS BIGINT) + {ahead}"
+                    row = (*row[: _EXPIRES_AT + 1], *clock, *row[_EXPIRES_AT + 1 :])
+                sql += f", {kept} AS (INSERT INTO {table} SELECT {', '.join(marks)} FROM enough WHERE yes{conflict})"
+                values = [*values, *row]
+        yes = f"SELECT {columns('enough')} FROM enough WHERE yes"
+        return f"{sql} SELECT {COLUMNS} FROM asked UNION ALL {yes}", values
+
+    def admitted(self, question: Question, rows: Sequence[tuple[Any, ...]]) -> Held | None:
+        """What `at_once` held, if it did."""
+        if not any(row[0] == "enough" for row in rows):
+            return None
+        standings = tuple(question.answered(rows)[0].standings)
+        return Held(decide(standings, self._sizes), standings)
+
+    def opened(self, held: Held) -> Opened | None:
+        """What is known of the turn from now on, if it was admitted just now."""
+        if not (held.admitted and self._is_new):
+            return None
+        values = _hold_values(self._turn, held.verdict.holds)
+        return Opened(self.accounts, [(key, amount, unit, terms) for _, key, _, amount, unit, terms, _ in values])
+
+    def _admission(self, holds: Sequence[tuple[Account, int]], until: int, *, watched: bool) -> list[Insert]:
+        return [
+            ("open_turn", [(*self._open_turn, until, self.accounts, int(watched))], _UNLESS_THERE),
+            ("hold", list(_hold_values(self._turn, holds)), _UNLESS_THERE),
+        ]
 
 
 def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
@@ -108,36 +157,67 @@ def granting(grant: Grant) -> list[Insert]:
     return [("decision", [(*key, 1)], _COUNT)]
 
 
-def settle(run: Run, rows: Sequence[Row]) -> list[EndedTurn]:
-    """Delete the holds of turns whose rows were appended. Returns the turns that were open until now."""
-    # Of several with one id the first, as is written.
-    by_turn = {(row.origin.organisation, row.entry.id): row for row in reversed(rows)}
-    ended: list[EndedTurn] = []
-    for organisation in sorted({organisation for organisation, _ in by_turn}):
-        turns = sorted(turn for of, turn in by_turn if of == organisation)
-        opened, holds = end(run, organisation, turns)
-        held: dict[str, dict[str, int]] = {}
-        for turn, account, amount, unit, estimate in holds:
-            held.setdefault(turn, {})[account] = amount
-            row = by_turn[organisation, turn]
-            if (extra := amount - _counted(row.entry, unit, estimate)) > 0:
-                values = (organisation, account, turn, row.entry.started_at, extra)
-                insert(run, "surcharge", [values], _UNLESS_THERE)
-        ended += [
-            EndedTurn(by_turn[organisation, turn], accounts, held.get(turn, {}), watched=bool(watched))
-            for turn, accounts, watched in sorted(opened, key=itemgetter(0))
-        ]
-    return ended
+class Ending:
+    """Gives the holds of turns up whose rows are appended."""
+
+    def __init__(self, journey: Journey, rows: Sequence[Row]) -> None:
+        # Of several with one id the first, as is written.
+        self._by_turn = {(row.origin.organisation, row.entry.id): row for row in reversed(rows)}
+        self._found = []
+        for organisation in sorted({organisation for organisation, _ in self._by_turn}):
+            turns = sorted(turn for of, turn in self._by_turn if of == organisation)
+            self._found.append((organisation, journey.add(ends(organisation, turns))))
+
+    def settle(self, run: Run) -> list[EndedTurn]:
+        """The turns that were open until now. What one held beyond what its row charges is kept beside it."""
+        ended: list[EndedTurn] = []
+        for organisation, found in self._found:
+            opened, holds = found()
+            held, extra = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
+            for turn, account, amount, unit, estimate in holds:
+                held.setdefault(turn, {})[account] = amount
+                entry = self._by_turn[organisation, turn].entry
+                if more := _beyond(entry, amount, unit, estimate):
+                    extra.setdefault(turn, {})[account] = more
+            for turn, each in extra.items():
+                execute(run, surcharges(self._by_turn[organisation, turn], each))
+            ended += [
+                EndedTurn(
+                    self._by_turn[organisation, turn],
+                    accounts,
+                    held.get(turn, {}),
+                    extra.get(turn, {}),
+                    watched=bool(watched),
+                )
+                for turn, accounts, watched in sorted(opened, key=itemgetter(0))
+            ]
+        return ended
 
 
-def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Give holds up: (turn, accounts, watched) of open turns, (turn, account, amount, unit, estimate) of holds."""
-    some = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})"
-    opened = run(f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts, watched", (organisation, *turns))
-    if not opened:
-        return [], []
-    held = f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate"
-    return opened, run(held, (organisation, *turns))
+def beyond(holds: Iterable[tuple[str, int, str, str | None]], row: Row) -> dict[str, int]:
+    """By account, what is charged beyond a row. Of each hold account, amount, unit and terms."""
+    found = ((account, _beyond(row.entry, amount, unit, terms)) for account, amount, unit, terms in holds)
+    return {account: more for account, more in found if more}
+
+
+def surcharges(row: Row, extra: Mapping[str, int]) -> list[Statement]:
+    organisation, entry = row.origin.organisation, row.entry
+    rows = [(organisation, account, entry.id, entry.started_at, more) for account, more in extra.items()]
+    return insertions("surcharge", rows, _UNLESS_THERE)
+
+
+def end(run: Run, organisation: str, turns: Sequence[str]) -> None:
+    """Give up what turns hold that used nothing."""
+    run.each(ends(organisation, turns), last=True)
+
+
+def ends(organisation: str, turns: Sequence[str]) -> list[Statement]:
+    """(turn, accounts, watched) of open turns, (turn, account, amount, unit, estimate) of holds."""
+    some, values = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})", (organisation, *turns)
+    return [
+        (f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts, watched", values),
+        (f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate", values),
+    ]
 
 
 def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:
@@ -195,7 +275,7 @@ def _open_turn_values(turn: OpenTurn) -> tuple[object, ...]:
     return (origin.organisation, turn.id, *who, *what, owner.host, owner.pid, owner.started)
 
 
-def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:
+def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[Any, ...]]:
     for account, amount in holds:
         limit, terms = account.limit, _terms_of(account.budget)
         yield turn.origin.organisation, account.key, turn.id, amount, account.unit, terms, limit
@@ -219,6 +299,10 @@ def _read_terms(text: str | None) -> _Terms:
         return _Terms(json_decoder(tuple[str, ...]).decode(text))
     except msgspec.MsgspecError:
         return _Terms(())
+
+
+def _beyond(entry: Entry, amount: int, unit: str, text: str | None) -> int:
+    return max(0, amount - _counted(entry, unit, text))
 
 
 def _counted(entry: Entry, unit: str, text: str | None) -> int:

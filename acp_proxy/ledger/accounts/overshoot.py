@@ -7,8 +7,9 @@ ledger, as `on_unavailable` permits, has no holds to end and is not counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -16,10 +17,11 @@ from msgspec import Struct
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.charge import charge
 from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts import headroom
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.accounts.standings import NEVER, Found, Question
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.statements import Run, insert
+from acp_proxy.ledger.statements import Journey, Run, Statement, insert
 from acp_proxy.system.decoding import json_decoder
 
 TABLES = (
@@ -51,7 +53,16 @@ ON CONFLICT (org_id, layer, budget, value, unit) DO UPDATE SET amount = CASE
 """
 _WATCH = "UPDATE open_turn SET watched = 1 WHERE org_id = ? AND watched = 0"
 
+_NOTHING: Mapping[str, int] = {}
+
 Lock = Callable[[Run, Sequence[Account]], None]
+
+
+class Opened(Struct, frozen=True):
+    """A turn that was admitted here: the accounts, `written`, and of each hold account, amount, unit and terms."""
+
+    accounts: str
+    holds: Sequence[tuple[str, int, str, str | None]]
 
 
 class EndedTurn(Struct, frozen=True):
@@ -63,6 +74,7 @@ class EndedTurn(Struct, frozen=True):
     row: Row
     accounts: str | None
     holds: Mapping[str, int]  # by the keys of accounts
+    extra: Mapping[str, int]  # what is charged beyond its row, likewise
     watched: bool
 
 
@@ -91,11 +103,43 @@ def _watch_all(run: Run, organisation: str, dialect: Dialect) -> None:
         run(_WATCH, (organisation,))
 
 
-def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], dialect: Dialect, lock: Lock) -> None:
+def none_of(row: Row, accounts: str, dialect: Dialect) -> Iterator[Statement]:
+    """Fails where some account of a turn that ends may exceed its limit if all holds are spent."""
+    if concerned := _read(accounts):
+        yield headroom.refuted(_question(concerned, row, dialect), [0] * len(concerned))
+
+
+class Told:
+    """How accounts stand with all rows included, as far as it could be asked for together with these: one journey less.
+
+    What ended turns charge beyond their rows is not included.
+    """
+
+    def __init__(self, journey: Journey, rows: Iterable[Row], opened: Mapping[str, Opened], dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._asked: dict[tuple[str, str], tuple[Question, Callable[[], list[list[tuple[Any, ...]]]]]] = {}
+        for row in rows if opened and dialect.remote else ():
+            if (turn := opened.get(row.entry.id)) and (accounts := _read(turn.accounts)):
+                question = _question(accounts, row, dialect)
+                self._asked[row.origin.organisation, row.entry.id] = question, journey.add([question.asked])
+
+    def close(self, turn: EndedTurn) -> bool | None:
+        """Whether some account may exceed its limit if all holds are spent; None where it was not asked for."""
+        asked = self._asked.get((turn.row.origin.organisation, turn.row.entry.id))
+        if asked is None:
+            return None
+        question, answer = asked
+        found, missing = question.answered(answer()[0])
+        some_summed = question.number_kept < len(question.accounts)  # from totals, perhaps, which are added to last
+        return None if missing or some_summed else _close(found.standings, turn.extra)
+
+
+def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], told: Told, lock: Lock) -> None:
     """Add what turns charge beyond the limits and grants of their accounts, with all rows included.
 
     `rows` are all that are new, also those that held nothing.
     """
+    dialect = told.dialect
     held = {(turn.row.origin.organisation, turn.row.entry.id) for turn in turns}
     keys = ((row.origin.organisation, row.entry.id) for row in rows)
     watching = {key[0] for key in keys if key not in held}
@@ -108,7 +152,8 @@ def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], dialect: Di
         if not watched and all(amount <= turn.holds.get(account.key, 0) for account, amount in charges):
             continue
         accounts = [account for account, _ in charges]
-        if not _close(_standings(run, accounts, turn, dialect)):
+        close = told.close(turn)
+        if not (_close(_standings(run, accounts, turn, dialect)) if close is None else close):
             continue
         _watch_all(run, turn.row.origin.organisation, dialect)
         lock(run, accounts)  # only now: turns of others may end at this moment, and no other hold waits for them
@@ -154,18 +199,19 @@ def _read(accounts: str | None) -> Sequence[Account]:
         return ()
 
 
-def _close(standings: Iterable[Standing]) -> bool:
+def _close(standings: Iterable[Standing], extra: Mapping[str, int] = _NOTHING) -> bool:
     """Whether some account may exceed its limit if all holds are spent."""
-    return any(standing.left < 0 for standing in standings)
+    return any(standing.left < extra.get(standing.account.key, 0) for standing in standings)
 
 
 def _standings(run: Run, accounts: Sequence[Account], turn: EndedTurn, dialect: Dialect) -> list[Standing]:
+    return _question(accounts, turn.row, dialect).ask(run).standings if accounts else []
+
+
+def _question(accounts: Sequence[Account], row: Row, dialect: Dialect) -> Question:
     """With the grants in force when the turn ended, even if its row arrives much later."""
-    if not accounts:
-        return []
-    at = turn.row.entry.ended_at
     # A turn whose hold has expired may go on.
-    return Question(accounts, at, dialect, expired_at=NEVER).ask(run).standings
+    return Question(accounts, row.entry.ended_at, dialect, expired_at=NEVER)
 
 
 def _values(account: Account, amount: int) -> tuple[object, ...]:

@@ -7,13 +7,13 @@ moment a row is either here or in every sum that counts it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from zlib import crc32
 
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.accounts import balance_updates
 from acp_proxy.ledger.reading.rows import read_some
-from acp_proxy.ledger.statements import Run, insert
+from acp_proxy.ledger.statements import Journey, Run, insertions
 
 TABLES = (
     """
@@ -28,10 +28,10 @@ _EVERY = 32  # rows, on average: so many are counted by each hold, and adding up
 _MOST_AT_ONCE = 200
 
 
-def note(run: Run, rows: Iterable[Row]) -> list[str]:
+def note(journey: Journey, rows: Iterable[Row]) -> list[str]:
     """Record new rows. Returns the organisations whose pending rows are due as soon as these are committed."""
     noted = sorted((row.origin.organisation, row.entry.id) for row in rows)
-    insert(run, "unsummed", noted)
+    journey.add(insertions("unsummed", noted, " ON CONFLICT DO NOTHING"))
     return sorted({organisation for organisation, turn in noted if is_due(turn)})
 
 
@@ -40,9 +40,8 @@ def is_due(turn: str) -> bool:
     return crc32(turn.encode()) % _EVERY == 0
 
 
-def add_up(run: Run, organisation: str) -> None:
-    """Add pending rows to all balances that count them. Needs the lock, as recomputing a balance does."""
-    turns = [turn for (turn,) in run("DELETE FROM unsummed WHERE org_id = ? RETURNING turn", (organisation,))]
+def add_up(run: Run, organisation: str, turns: Sequence[str]) -> None:
+    """Add rows that were pending to all balances that count them. Needs the lock, as recomputing a balance does."""
     if not run("SELECT 1 FROM kept_sum WHERE org_id = ? LIMIT 1", (organisation,)):
         return
     for start in range(0, len(turns), _MOST_AT_ONCE):

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from msgspec import Struct, field
-
 from acp_proxy.core.budget import Account
-from acp_proxy.core.money import NANO, currency_code
+from acp_proxy.core.money import NANO
 from acp_proxy.core.scope import DIMENSIONS
 from acp_proxy.core.windows import Bounds
-from acp_proxy.ledger.columns import COST_UNTOLD, REPEATED, USAGE_UNTOLD
+from acp_proxy.ledger.accounts.parts import columns, summed
+from acp_proxy.ledger.columns import COST_UNTOLD, LINE_TOKENS, REPEATED, UNPRICED_LINE, USAGE_UNTOLD
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Statement
 from acp_proxy.ledger.sums.buckets import LEVELS, Cover, cover
@@ -23,40 +22,7 @@ from acp_proxy.ledger.sums.buckets import LEVELS, Cover, cover
 _COLUMNS = {"user": "user_id", "session": "session", "turn": "id", "process": "process"}  # others are called the same
 _IN_TOTALS = frozenset({"organisation", "user", "team", "project", "agent"})
 _MOST_RANGES = 2 * len(LEVELS) - 1  # of an interval; always as many, so that the statement's text stays the same
-_TOKENS = "{0}.input + {0}.cached_read + {0}.cached_write + {0}.output + {0}.thought"
-
-
-class Spent(Struct, omit_defaults=True):
-    """A sum over rows; fields that the account's unit does not need are not set."""
-
-    nano: dict[str, int] = field(default_factory=dict)  # by currency
-    tokens: int = 0
-    turns: int = 0
-    unpriced: int = 0  # rows with tokens whose price is unknown, or lines where only those of some models count
-    untold: int = 0  # rows that are lower bounds, or models of them
-
-    def add(self, found: tuple[Any, ...]) -> None:
-        """A row that a question of `spent` found."""
-        _, _, currency, units, nano, tokens, turns, unpriced, untold, _, _ = found
-        if currency:
-            self._add(currency, int(units or 0) * NANO + int(nano or 0))
-        self.tokens += int(tokens or 0)
-        self.turns += int(turns or 0)
-        self.unpriced += int(unpriced or 0)
-        self.untold += int(untold or 0)
-
-    def add_all(self, other: Spent, times: int = 1) -> None:
-        for currency, nano in other.nano.items():
-            self._add(currency, nano * times)
-        self.tokens += other.tokens * times
-        self.turns += other.turns * times
-        self.unpriced += other.unpriced * times
-        self.untold += other.untold * times
-
-    def _add(self, currency: str, nano: int) -> None:
-        """Rows of earlier versions have the currency as the agent spelled it."""
-        code = currency_code(currency)
-        self.nano[code] = self.nano.get(code, 0) + nano
+_TOKENS = "t.input + t.cached_read + t.cached_write + t.output + t.thought"
 
 
 def organisation_of(account: Account) -> str:
@@ -66,7 +32,7 @@ def organisation_of(account: Account) -> str:
 def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Iterable[Statement]:
     """Questions that together find it, for rows that began within `bounds`, whatever the account's are.
 
-    Each finds rows of eleven columns; the first says 'spent', the second has the index.
+    Each finds `Part`s of the kind 'spent', with the index as their place.
     """
     if bounds.start is not None and bounds.start == bounds.end:
         return
@@ -86,15 +52,11 @@ def _may_be_several(models: Sequence[str]) -> bool:
     return len(models) > 1 or any("*" in model for model in models)
 
 
-def together(parts: Iterable[Statement]) -> Statement:
-    """Several queries as one statement, so that they see one snapshot."""
-    some = list(parts)
-    return " UNION ALL ".join(sql for sql, _ in some), [value for _, values in some for value in values]
-
-
 def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect) -> Statement:
     conditions, values = _conditions(account, dialect, "s", "s")
-    unpriced, those = ("unpriced_lines", "line_count") if account.filter.scope.model else ("unpriced_rows", "row_count")
+    of = "line" if account.filter.scope.model else "row"
+    of_each = {"units": "t.units", "nano": "t.nano", "tokens": _TOKENS, "unpriced": f"t.unpriced_{of}s"}
+    sums = summed("s", f"t.{of}_count", _untold(account.unit, "s"), of_each)
     ranges = [*interval.ranges, *[(0, 0, 0)] * (_MOST_RANGES - len(interval.ranges))]
     if dialect.ranges_joined:
         bounds = ", ".join(["(CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))"] * _MOST_RANGES)
@@ -104,9 +66,7 @@ def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect
         totals = "total t"
         within = " OR ".join(["(t.level = ? AND t.bucket >= ? AND t.bucket < ?)"] * _MOST_RANGES)
     sql = f"""
-        SELECT 'spent', '{index}', s.currency, sum(t.units), sum(t.nano), sum({_TOKENS.format("t")}),
-            sum(CASE WHEN s.kind = 'turn' THEN t.{those} ELSE 0 END), sum(t.{unpriced}),
-            sum(CASE WHEN {_untold(account.unit, "s")} THEN t.{those} ELSE 0 END), '', ''
+        SELECT {columns("spent", place=f"'{index}'", currency="s.currency", **sums)}
         FROM series s CROSS JOIN {totals}
         WHERE ({within}) AND s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.series = s.id
         GROUP BY s.currency
@@ -121,19 +81,24 @@ def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect
         if bound is not None:
             conditions += f" AND t.started_at {operator} ?"
             values.append(bound)
-    of_turns = account.unit == "turns"
-    unpriced, those = "l.position = 0 AND t.unpriced = 1", "l.position = 0"
+    unpriced, number = "l.position = 0 AND t.unpriced = 1", "CASE WHEN l.position = 0 THEN 1 ELSE 0 END"
     if account.filter.scope.model:
-        those = f"NOT {REPEATED}"
-        unpriced = f"l.cost_nano IS NULL AND t.cost_source <> 'parent' AND {_TOKENS.format('l')} > 0"
+        unpriced, number = UNPRICED_LINE, f"CASE WHEN {REPEATED} THEN 0 ELSE 1 END"
+    of_each = {
+        "units": f"l.cost_nano / {NANO}",
+        "nano": f"l.cost_nano % {NANO}",
+        "tokens": LINE_TOKENS,
+        "unpriced": f"CASE WHEN {unpriced} THEN 1 ELSE 0 END",
+    }
+    sums = summed("t", number, _untold(account.unit, "t"), of_each)
+    by_currency = account.unit != "turns"
+    if not by_currency:  # one with lines of two models in scope is one
+        sums["turns"] = "count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END)"
     sql = f"""
-        SELECT 'spent', '{index}', {"''" if of_turns else "l.currency"}, sum(l.cost_nano / {NANO}),
-            sum(l.cost_nano % {NANO}), sum({_TOKENS.format("l")}),
-            count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END), sum(CASE WHEN {unpriced} THEN 1 ELSE 0 END),
-            sum(CASE WHEN {_untold(account.unit, "t")} AND {those} THEN 1 ELSE 0 END), '', ''
+        SELECT {columns("spent", place=f"'{index}'", currency="l.currency" if by_currency else "''", **sums)}
         FROM {turns or _turns(account, dialect)} line l
         WHERE t.org_id = ? {conditions} AND l.org_id = t.org_id AND l.turn = t.id
-        {"" if of_turns else "GROUP BY l.currency"}
+        {"GROUP BY l.currency" if by_currency else ""}
     """
     return sql, [organisation_of(account), *values]
 

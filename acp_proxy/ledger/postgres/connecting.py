@@ -162,4 +162,4 @@ def _is_pooled(connection: Connection, deadline: float) -> bool:
         asked = connection.journey([("SELECT pg_backend_pid()", ())], deadline)
     except psycopg.errors.FeatureNotSupported:  # a standby whose transactions should be serializable
         return True
-    return asked != [(connection.pgconn.backend_pid,)]
+    return asked != [[(connection.pgconn.backend_pid,)]]

@@ -38,13 +38,13 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         self._seen: set[str] = set()
         self._names: dict[str, bytes] = {}  # of what is prepared
 
-    def journey(self, statements: Sequence[Statement], deadline: float) -> list[tuple[Any, ...]]:
-        """The rows of the last one. Raises what psycopg does, and TimeoutError.
+    def journey(self, statements: Sequence[Statement], deadline: float) -> list[list[tuple[Any, ...]]]:
+        """The rows of each. Raises what psycopg does, and TimeoutError.
 
         At `deadline`, of `time.monotonic`, the server is told to stop; it has a second to say that it did.
         """
         gen = until(self._there_and_back(statements), deadline, self._stop)
-        found: list[tuple[Any, ...]] = waiting.wait(gen, self.pgconn.socket, LOOK)
+        found: list[list[tuple[Any, ...]]] = waiting.wait(gen, self.pgconn.socket, LOOK)
         return found
 
     def _stop(self) -> float:
@@ -58,6 +58,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         self.pgconn.pipeline_sync()
         yield from generators.send(self.pgconn)
         error: psycopg.Error | None = None
+        answers = list[pq.abc.PGresult]()
         for prepared in (*sent, None):  # the last is the end of the journey
             try:
                 found, *_ = yield from generators.fetch_many(self.pgconn)
@@ -68,13 +69,18 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             elif found.status == ExecStatus.COMMAND_OK and prepared:
                 self._names.update([prepared])
             elif found.status != ExecStatus.PIPELINE_SYNC:
-                last = found
+                answers.append(found)
         self.pgconn.exit_pipeline_mode()
         if error:
             raise error
+        return list(map(self._rows, answers))
+
+    def _rows(self, answer: pq.abc.PGresult) -> list[tuple[Any, ...]]:
+        if not answer.ntuples:
+            return []
         transformer = Transformer(self)
-        transformer.set_pgresult(last)
-        return transformer.load_rows(0, last.ntuples, tuple)
+        transformer.set_pgresult(answer)
+        return transformer.load_rows(0, answer.ntuples, tuple)
 
     def _send(self, sql: str, values: list[bytes | None]) -> list[tuple[str, bytes] | None]:
         """For each answer that will come whether it is of a statement that is prepared then, and its name."""

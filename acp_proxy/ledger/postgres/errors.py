@@ -14,6 +14,7 @@ CONFLICTS = ("40001", "40P01")
 FIRST_TABLE = ("23505", "42P07")
 NO_STATEMENT = ("26000", "42P05")  # a pooler gave the connection to somebody else
 NO_SUCH_LEVEL = "0A000"  # a hot standby has no SERIALIZABLE, and says so in no other way
+NOT_AS_ASSUMED = ("23505", "21000")  # a row is there; a subquery has several
 READ_ONLY = "25006"
 NO_RIGHT = "42501"
 NO_LOCK = "55P03"  # in time

@@ -49,7 +49,7 @@ class PostgresLedger(SqlLedger):
         address = Address.of(url)
         self.url = address.url
         # The server of a new connection may have been restored, or be one that lagged behind.
-        self._transactions = Transactions(address, patience, self._known_series.clear)
+        self._transactions = Transactions(address, patience, self._known.clear)
         try:
             anew = partial(self._transactions.run, repeat=(*CONFLICTS, *FIRST_TABLE))
             if must_exist and not anew(version_of) and not is_owed(journals, self.url):
@@ -101,6 +101,15 @@ class PostgresLedger(SqlLedger):
     def _lock_sums(self, run: Run, organisation: str) -> None:
         """The last lock of each transaction that wants it, so that nobody waits crosswise."""
         _change(run, organisation, [_SUMS])
+
+    def _take_pending(self, run: Run, organisation: str) -> list[str]:
+        locked = f"SELECT 1 FROM account WHERE org_id = ? AND key = '{_SUMS}' FOR UPDATE SKIP LOCKED"
+        taken = f"DELETE FROM unsummed WHERE org_id = ? AND EXISTS ({locked}) RETURNING turn"
+        run("INSERT INTO account VALUES (?, ?, 0) ON CONFLICT DO NOTHING", (organisation, _SUMS))
+        turns = [turn for (turn,) in run(taken, (organisation, organisation))]
+        if turns:
+            self._lock_sums(run, organisation)  # it is locked; for who has an older snapshot it is changed as well
+        return turns
 
     def _lock_totals(self, run: Run) -> None:
         run("LOCK TABLE total IN EXCLUSIVE MODE", ())

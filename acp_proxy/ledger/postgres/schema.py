@@ -13,14 +13,16 @@ from acp_proxy.ledger.accounts import pending_rows
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.postgres.errors import NO_LOCK, NO_RIGHT
-from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.statements import Read, Run, Statement
 
 # Together with `BEGIN` one journey. The division fails once a newer version has changed the tables that we know.
 # Reading the version locks it against who migrates until the transaction ends; who comes during a migration waits, and
 # reads what is there then: by READ COMMITTED a statement's snapshot is made when it has its locks.
 CHECK = f"SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
-# One migrates, and the others wait for it where none holds anything yet. Of each schema of a database.
-_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('acp-proxy ' || current_schema(), 0))"
+# One migrates, and the others wait for it together, where none holds anything yet. Of each schema of a database.
+_NAME = "hashtextextended('acp-proxy ' || current_schema(), 0)"
+_TURN = f"SELECT 1 WHERE pg_try_advisory_xact_lock({_NAME})"
+_WAIT = f"SELECT pg_advisory_xact_lock_shared({_NAME})"
 _LOCK = "LOCK TABLE acp_proxy_schema IN ACCESS EXCLUSIVE MODE"
 # A step takes the time that it takes, whatever a server allows. Not every version has all three.
 _UNLIMITED = """
@@ -60,7 +62,9 @@ def migrate(transact: Transact[int], patiently: Transact[int]) -> int:
     if before == len(MIGRATIONS):
         return before
     try:
-        return patiently(_migrate)
+        while not (version := patiently(_migrate)):  # who did it failed
+            pass
+        return version
     except LedgerError as error:
         if mended_by := _MENDED_BY.get(getattr(error.__cause__, "sqlstate", "")):
             expected = f"its tables are of version {before}, expected {len(MIGRATIONS)}"
@@ -68,10 +72,10 @@ def migrate(transact: Transact[int], patiently: Transact[int]) -> int:
         raise
 
 
-def hides_rows(run: Run) -> bool:
+def hides_rows(read: Read) -> bool:
     """Whether policies decide which rows of those that are added up this role sees."""
     summed = ", ".join(f"('{table}')" for table in _SUMMED)
-    return bool(run(f"SELECT 1 FROM (VALUES {summed}) t WHERE row_security_active(t.column1) LIMIT 1", ()))
+    return bool(read(f"SELECT 1 FROM (VALUES {summed}) t WHERE row_security_active(t.column1) LIMIT 1", ()))
 
 
 def version_of(run: Run) -> int:
@@ -84,20 +88,30 @@ def version_of(run: Run) -> int:
 
 
 def _migrate(run: Run) -> int:
-    """What is locked before it is read must be read as it is then: not on a snapshot of the whole transaction."""
-    run(_TURN, ())
+    """The version then, 0 where somebody else was at it in vain.
+
+    What is locked before it is read must be read as it is then: not on a snapshot of the whole transaction.
+    """
+    has_turn = bool(run(_TURN, ()))
+    if not has_turn:
+        run(_WAIT, ())
     if version_of(run) == len(MIGRATIONS):
         return len(MIGRATIONS)
+    if not has_turn:
+        return 0
     run(_UNLIMITED, ())
     run("CREATE TABLE IF NOT EXISTS acp_proxy_schema (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)", ())
     run(_LOCK, ())
     run("INSERT INTO acp_proxy_schema VALUES (1, 0) ON CONFLICT DO NOTHING", ())
     (done,) = run("SELECT version FROM acp_proxy_schema", ())[0]
+    together = list[Statement]()  # until one asks something
     for number, statements in enumerate(MIGRATIONS[done:], done + 1):
         for statement in (*statements, *_OWN.get(number, ())):
-            if not isinstance(statement, str):
-                statement(run)
-            else:
-                run(POSTGRES.definition(statement), ())
-    run("UPDATE acp_proxy_schema SET version = ?", (len(MIGRATIONS),))
+            if isinstance(statement, str):
+                together.append((POSTGRES.definition(statement), ()))
+                continue
+            run.each(together)
+            together.clear()
+            statement(run)
+    run.each([*together, ("UPDATE acp_proxy_schema SET version = ?", (len(MIGRATIONS),))])
     return len(MIGRATIONS)

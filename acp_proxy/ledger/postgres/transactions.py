@@ -26,13 +26,14 @@ from acp_proxy.ledger.postgres.errors import (
     NO_RIGHT,
     NO_STATEMENT,
     NO_SUCH_LEVEL,
+    NOT_AS_ASSUMED,
     PASSING,
     READ_ONLY,
     REFUSED,
     first_line,
 )
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.statements import Run, Statement
+from acp_proxy.ledger.statements import NotAsAssumedError, Run, Statement
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ _IDLE = 60.0  # seconds after which a connection is not believed in: a machine t
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 # Each statement sees what others committed before it, whatever the database's default is.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_COMMIT: Statement = ("COMMIT", ())
 _BEGIN_PATIENTLY = f"{_BEGIN}; SET LOCAL lock_timeout = {{:.0f}}"  # in milliseconds
 
 
@@ -135,7 +137,8 @@ class Transactions:
             run.waiting += [(sql, ()) for sql in f"{how}; {self.check}".split("; ") if sql]
             try:
                 result = work(run)
-                run("COMMIT", ())
+                if not run.ended:
+                    run.each((), last=True)
             except BaseException:
                 if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
                     with suppress(psycopg.Error, TimeoutError):
@@ -187,10 +190,22 @@ class _Statements:
         self._connection = connection
         self._seconds = seconds  # that each journey may take
         self.waiting: list[Statement] = []
+        self.ended = False
 
     def __call__(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        self.waiting.append((sql, values))
-        if sql.startswith(_WRITES) and "RETURNING" not in sql:
+        if sql.lstrip().startswith(_WRITES) and "RETURNING" not in sql:
+            self.waiting.append((sql, values))
             return []
-        statements, self.waiting = self.waiting, []
-        return self._connection.journey(statements, time.monotonic() + self._seconds)
+        return self.each([(sql, values)])[0]
+
+    def each(self, statements: Sequence[Statement], *, last: bool = False) -> list[list[tuple[Any, ...]]]:
+        before, self.waiting = self.waiting, []
+        sent = [*before, *statements, *[_COMMIT] * last]
+        try:
+            found = self._connection.journey(sent, time.monotonic() + self._seconds)
+        except psycopg.Error as error:
+            if last and statements and error.sqlstate in NOT_AS_ASSUMED:
+                raise NotAsAssumedError from error
+            raise
+        self.ended = last
+        return found[len(before) : len(before) + len(statements)]

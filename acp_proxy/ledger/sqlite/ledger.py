@@ -27,6 +27,7 @@ from acp_proxy.ledger.sqlite.file import (
     translated,
 )
 from acp_proxy.ledger.sqlite.schema import check_version
+from acp_proxy.ledger.sqlite.statements import Statements
 from acp_proxy.ledger.statements import Run
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ class SqliteLedger(SqlLedger):
         if must_exist and (told := missing(path, journals)):
             raise NoLedgerError(told)
         self._synchronous = synchronous
-        self._database = SqliteConnection(path, patience, warn, self._known_series.clear, synchronous=synchronous)
+        self._database = SqliteConnection(path, patience, warn, self._known.clear, synchronous=synchronous)
         with translated(path):
             self._fair_lock = FairLock(queue_of(path), patience)
 
@@ -93,7 +94,7 @@ class SqliteLedger(SqlLedger):
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience if entered else 0)
             try:
                 check_version(connection)  # what we write may not be all that a newer one counts on
-                result = work(lambda sql, values: connection.execute(sql, values).fetchall())
+                result = work(Statements(connection))
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # a full disk has rolled back by itself

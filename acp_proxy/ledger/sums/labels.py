@@ -44,11 +44,13 @@ _DIMENSIONS = {
     "currency": "currency",
 }
 _TOO_LONG = 0  # as position
-_MOST_AT_ONCE = 100
 # Counting locks a row on PostgreSQL until the end of the transaction: positions ascend in the order of commits.
-_NEXT = """
-INSERT INTO label_count VALUES (?, ?, 1)
-ON CONFLICT (org_id, dimension) DO UPDATE SET count = label_count.count + 1 RETURNING count
+_NEXT = """INSERT INTO label_count SELECT ?, ?, 1
+WHERE NOT EXISTS (SELECT 1 FROM label WHERE org_id = ? AND dimension = ? AND value = ?)
+ON CONFLICT (org_id, dimension) DO UPDATE SET count = label_count.count + 1
+"""
+_NAME = """INSERT INTO label SELECT ?, ?, ?, count FROM label_count WHERE org_id = ? AND dimension = ?
+ON CONFLICT DO NOTHING
 """
 
 Value = tuple[str, str, str]  # organisation, dimension, value
@@ -77,33 +79,21 @@ def of_series(new: Iterable[tuple[str, Series]]) -> list[Value]:
 
 
 def register(run: Run, values: Sequence[Value]) -> None:
-    """Give those that are new a position."""
-    known = _known(run, values)
+    """Give those that are new a position. Asks nothing: others wait for whoever counts."""
     # In one order, so that no two writers deadlock.
     for organisation, dimension, value in sorted(values, key=lambda each: each[:2]):
-        name = _name(value)
-        if (organisation, dimension, name) not in known:
-            position = run(_NEXT, (organisation, dimension))[0][0] if name == value else _TOO_LONG
-            insert(run, "label", [(organisation, dimension, name, position)], " ON CONFLICT DO NOTHING")
+        name, named = _name(value), (organisation, dimension)
+        if name == value:
+            run(_NEXT, (*named, *named, name))
+            run(_NAME, (*named, name, *named))
+        else:
+            insert(run, "label", [(*named, name, _TOO_LONG)], " ON CONFLICT DO NOTHING")
 
 
 def read_labels(read: Read, organisation: str) -> list[Label]:
     """By dimension and position."""
     sql = "SELECT dimension, value, position FROM label WHERE org_id = ? ORDER BY dimension, position"
     return [Label._make(found) for found in read(sql, (organisation,))]
-
-
-def _known(run: Run, values: Sequence[Value]) -> set[Value]:
-    known: set[Value] = set()
-    for start in range(0, len(values), _MOST_AT_ONCE):
-        some = [
-            (organisation, dimension, _name(value))
-            for organisation, dimension, value in values[start : start + _MOST_AT_ONCE]
-        ]
-        places = ", ".join(["(?, ?, ?)"] * len(some))
-        sql = f"SELECT org_id, dimension, value FROM label WHERE (org_id, dimension, value) IN (VALUES {places})"
-        known |= set(run(sql, [part for value in some for part in value]))
-    return known
 
 
 def _name(value: str) -> str:

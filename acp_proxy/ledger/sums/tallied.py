@@ -65,9 +65,10 @@ class Whole(NamedTuple):
 class Tallied:
     """Part of a `BudgetLedger`. All raise LedgerError."""
 
-    def __init__(self, read: Read, write: Write) -> None:
+    def __init__(self, read: Read, write: Write, shard: int) -> None:
         self._read = read
         self._write = write
+        self._shard = shard  # what is counted here adds to it
 
     def wholes(self, organisation: str) -> list[Whole]:
         """Of every series: what it is, `series` tells; to join and group each time takes four times as long."""
@@ -92,7 +93,9 @@ class Tallied:
 
     def tallies(self, organisation: str) -> list[Tally]:
         """The tallies of all families of the organisation."""
-        sql = "SELECT family, labels, slot, count, units, nano FROM tally WHERE org_id = ?"
+        sql = """
+            SELECT family, labels, slot, sum(count), sum(units), sum(nano) FROM tally WHERE org_id = ? GROUP BY 1, 2, 3
+        """
         parsed: dict[str, tuple[str | None, ...] | None] = {}
         found = []
         for family, text, slot, count, units, nano in self._read(sql, (organisation,)):
@@ -131,7 +134,7 @@ class Tallied:
 
         def work(run: Run) -> None:
             if tallies.is_new_report(run, organisation, process, sequence, now):
-                tallies.count(run, organisation, counts)
+                tallies.count(run, organisation, counts, self._shard)
 
         self._write(work)
 

@@ -25,6 +25,7 @@ from acp_proxy.ledger.sums.buckets import WHOLE
 from acp_proxy.ledger.sums.totals import COUNTS, SERIES, Series, split
 
 NO_BOUND = 2**63 - 1  # the slot of what is above every bound
+SHARDS = 16  # of each tally, where writers do not come one after the other; who reads adds them up
 OTHER = "other"  # in place of a label that is too long
 
 # Upper bounds in nano-units. Those of a family may change: what was counted before stays in the buckets it is in.
@@ -128,11 +129,11 @@ class Tally(NamedTuple):
     nano: int  # the sum of what was counted
 
 
-def begin_sessions(run: Run, first: Sequence[Row], new: Sequence[tuple[str, Series]]) -> None:
+def begin_sessions(run: Run, first: Sequence[Row], new: Sequence[tuple[str, Series]], shard: int) -> None:
     """The tallies of rows that are the first of their session, and of new series."""
     if not first and not new:
         return
-    tallies = Tallies()
+    tallies = Tallies(shard=shard)
     clients: dict[labels.Value, None] = {}
     for row in first:
         origin = row.origin
@@ -144,9 +145,10 @@ def begin_sessions(run: Run, first: Sequence[Row], new: Sequence[tuple[str, Seri
 
 
 class Tallies:
-    """The increments, collected before they are written."""
+    """The increments, collected before they are written: to one of the `SHARDS`, so that writers seldom meet."""
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
+    def __init__(self, rows: Iterable[Row] = (), shard: int = 0) -> None:
+        self._shard = shard
         self._sums: dict[_Key, list[int]] = {}  # count, nano
         for row in rows:
             self.add(row)
@@ -205,7 +207,7 @@ class Tallies:
         """In the order of keys, so that two transactions never wait for each other."""
         rows = []
         for (organisation, family, named, slot), (count, nano) in self._sums.items():
-            name = tally_id(family, named)
+            name = tally_id(family, named, self._shard)
             rows.append((organisation, name, slot, family, json.dumps(named), count, *split(nano)))
         return insertions("tally", sorted(rows), _ADD)
 
@@ -255,9 +257,9 @@ def is_new_report(run: Run, organisation: str, process: str, sequence: int, now:
     return bool(run(_REPORT, (organisation, process, sequence, now)))
 
 
-def count(run: Run, organisation: str, counts: Iterable[Tally]) -> None:
+def count(run: Run, organisation: str, counts: Iterable[Tally], shard: int = 0) -> None:
     """Add what somebody has counted for an organisation."""
-    tallies = Tallies()
+    tallies = Tallies(shard=shard)
     for each in counts:
         tallies.count(organisation, each.family, each.labels, each.number, slot=each.slot, nano=each.nano)
     tallies.write(run)
@@ -269,6 +271,6 @@ def bounded(named: tuple[str | None, ...]) -> tuple[str | None, ...]:
 
 
 @lru_cache(maxsize=1024)  # the same few with each row
-def tally_id(family: str, named: tuple[str | None, ...]) -> str:
-    """The key of a family's tally with these labels."""
-    return digest(json.dumps([family, named]).encode(), 12)
+def tally_id(family: str, named: tuple[str | None, ...], shard: int = 0) -> str:
+    """The key of one shard of a family's tally with these labels."""
+    return digest(json.dumps([family, named, *[shard] * (shard > 0)]).encode(), 12)

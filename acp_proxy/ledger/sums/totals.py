@@ -18,7 +18,7 @@ from acp_proxy.core.money import NANO
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.columns import REPEATED, UNPRICED_LINE
-from acp_proxy.ledger.statements import Run, Statement, execute, insert, insertions
+from acp_proxy.ledger.statements import Run, Statement, execute, insertions
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR, QUARTER_OF_TURN
 
 # Money is kept as units and nano-units, for the sum of a column must not overflow.
@@ -122,18 +122,20 @@ class Additions(Struct):
         *counts, first_at, last_at = map(int, numbers)
         self._add(organisation, tuple(dimensions), quarter, counts, (first_at, last_at))
 
-    def write(self, run: Run, known: set[tuple[str, str]]) -> list[tuple[str, Series]]:
-        """The series that are new, with their organisations. `known` series are there.
-
-        In the order of keys, so that two transactions never wait for each other.
-        """
+    def unsure(self, known: set[tuple[str, str]]) -> list[Statement]:
+        """Insertions of the series that may be new; `known` ones are there. They find those that are, for `named`."""
         unsure = sorted(key for key in self.series if key not in known)
         ending = " ON CONFLICT DO NOTHING RETURNING org_id, id"
-        new = insert(run, "series", [(*key, *self.series[key]) for key in unsure], ending)
-        execute(run, self.statements() if self.prepared is None else self.prepared)
-        return [(key[0], self.series[key]) for key in new if key in self.series]
+        return insertions("series", [(*key, *self.series[key]) for key in unsure], ending)
+
+    def named(self, found: Iterable[tuple[Any, ...]]) -> list[tuple[str, Series]]:
+        """With their organisations."""
+        return [(key[0], self.series[key]) for key in found if key in self.series]
 
     def statements(self) -> list[Statement]:
+        """The increments, in the order of keys, so that two transactions never wait for each other."""
+        if self.prepared is not None:
+            return self.prepared
         return insertions("total", [(*key, *self.counts[key]) for key in sorted(self.counts)], _ADD)
 
     def _add(
@@ -160,7 +162,7 @@ def rebuild(run: Run, organisations: Iterable[str]) -> None:
             additions = Additions()
             for found in run(_COUNT_ROWS, (organisation, since, until)):
                 additions.add_counted(organisation, found)
-            additions.write(run, set())
+            execute(run, [*additions.unsure(set()), *additions.statements()])
 
 
 def _blocks(run: Run, organisation: str) -> Iterator[tuple[int, int]]:

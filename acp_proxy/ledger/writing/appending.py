@@ -1,65 +1,132 @@
-"""Rows that are about to be appended, prepared before the transaction, because other writers wait for that."""
+"""Rows that are about to be appended, prepared before the transaction, because other writers wait for that.
+
+What a server is asked is one journey, and what follows from the answers another, with which the transaction ends: what
+everybody adds to is locked in that one alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
+
+from msgspec import Struct
 
 from acp_proxy.core.entry import IMPORT
 from acp_proxy.ledger import Row, exports
 from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows
 from acp_proxy.ledger.accounts.overshoot import Lock
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.notices import note_unpriced
+from acp_proxy.ledger.notices import of_unpriced
 from acp_proxy.ledger.session_keys import note_sessions
-from acp_proxy.ledger.statements import Run, execute
+from acp_proxy.ledger.statements import Journey, NotAsAssumedError, Run, Statement, execute
 from acp_proxy.ledger.sums import tallies
 from acp_proxy.ledger.sums.tallies import Tallies
 from acp_proxy.ledger.sums.totals import Additions
-from acp_proxy.ledger.turn_work import write_work
-from acp_proxy.ledger.writing.rows import Prepared, write_rows
+from acp_proxy.ledger.turn_work import works
+from acp_proxy.ledger.writing import at_once
+from acp_proxy.ledger.writing.at_once import Known
+from acp_proxy.ledger.writing.rows import Prepared, begin_sessions
 
 
 class Appending:
     """Written as often as the transaction has to be tried; of rows that are there already nothing changes."""
 
-    def __init__(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
+    def __init__(self, rows: Sequence[Row], known: Known, dialect: Dialect, shard: int, *, in_order: bool) -> None:
         self._rows = rows
+        self._known = known
+        self._dialect = dialect
+        self._shard = shard
         self._in_order = in_order
-        self._prepared = Prepared.of(rows)
-        self._additions = Additions.of(rows)
-        self._tallies = Tallies(rows).statements()
-        self._concerned = balance_updates.concerned(rows)
+        self._parts = _Parts.of(rows, shard, in_order=in_order)
+        self._looks_first = not dialect.remote
+        self._series = set(self._parts.additions.series)
         self.new = 0  # rows that were not there
         self.due: list[str] = []  # organisations whose rows are to be added up when these are committed
 
-    def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
-        """The ids of series that are there now, with their organisations; `known` ones were before."""
-        written = write_rows(run, self._prepared, in_order=self._in_order)
-        self.new = len(written.rows)
-        additions, counted, concerned = self._additions, self._tallies, self._concerned
-        if len(written.rows) < len(self._rows):
-            additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()
-            concerned = balance_updates.concerned(written.rows)
-        note_sessions(run, written.first)
-        write_work(run, written.rows)
-        note_unpriced(run, written.rows)
-        ended = holding.settle(run, self._rows)
-        tallies.begin_sessions(run, written.first, additions.write(run, known))
-        execute(run, counted)
-        if dialect.serial:
-            balance_updates.add(run, concerned)
-        else:
-            self.due = pending_rows.note(run, written.rows)
-        overshoot.count(run, ended, written.rows, dialect, lock)
-        _note_turns(run, written.rows)
-        return set(additions.series)
+    @property
+    def begins_nothing(self) -> bool:
+        return self._dialect.remote and self._known.has(self._rows, self._series)
+
+    def write_at_once(self, run: Run) -> None:
+        """All rows, where they begin nothing. Raises NotAsAssumedError where they do, or must be looked at."""
+        if not self.begins_nothing:  # on a new connection less is known
+            raise NotAsAssumedError
+        parts, journey = self._parts, Journey()
+        journey.add([*parts.rows.all_new, *parts.rows.lines, *parts.rows.sessions])
+        self.due = pending_rows.note(journey, self._rows)
+        journey.add([*parts.beside, *parts.additions.statements(), *parts.tallies])
+        journey.add(list(at_once.ends(self._rows, self._known, self._dialect)))
+        journey.make(run, last=True)
+        self.new = len(self._rows)
+
+    def write(self, run: Run, lock: Lock) -> None:
+        """Raises NotAsAssumedError once, where some are there and it takes a journey less with those that are not."""
+        parts, journey = self._parts, Journey()
+        turns = journey.add(parts.rows.turns)
+        if self._looks_first:
+            journey.make(run)
+            parts, journey = self._of_new(parts.rows.new(chain.from_iterable(turns()))), Journey()
+        rows = parts.rows.rows
+        journey.add(parts.rows.lines)
+        sessions = journey.add(parts.rows.sessions)
+        series = journey.add(parts.additions.unsure(self._known.series))
+        self.due = [] if self._dialect.serial else pending_rows.note(journey, rows)
+        ending = holding.Ending(journey, self._rows)
+        told = overshoot.Told(journey, rows, self._known.turns, self._dialect)
+        journey.make(run)
+        if not self._looks_first and len(parts.rows.new(chain.from_iterable(turns()))) < len(self._rows):
+            self._looks_first = True
+            raise NotAsAssumedError
+
+        self.new = len(rows)
+        first = begin_sessions(run, rows, sessions())
+        note_sessions(run, first)
+        execute(run, [*of_unpriced(rows), *parts.beside])
+        ended = ending.settle(run)
+        if self._dialect.serial:
+            balance_updates.add(run, parts.concerned)
+        execute(run, parts.additions.statements())
+        overshoot.count(run, ended, rows, told, lock)
+        tallies.begin_sessions(run, first, parts.additions.named(chain.from_iterable(series())), self._shard)
+        execute(run, parts.tallies)
+
+    def committed(self) -> None:
+        """What is known from now on."""
+        self._known.appended(self._rows, self._series)
+
+    def _of_new(self, rows: Sequence[Row]) -> _Parts:
+        same = len(rows) == len(self._rows)
+        return self._parts if same else _Parts.of(rows, self._shard, in_order=self._in_order)
 
 
-def _note_turns(run: Run, rows: Sequence[Row]) -> None:
+class _Parts(Struct, frozen=True):
+    """What all tables need of rows."""
+
+    rows: Prepared
+    additions: Additions
+    tallies: Sequence[Statement]
+    beside: Sequence[Statement]
+    concerned: Sequence[balance_updates.Concerned]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], shard: int, *, in_order: bool) -> _Parts:
+        return cls(
+            Prepared.of(rows, in_order=in_order),
+            Additions.of(rows),
+            Tallies(rows, shard).statements(),
+            [*works(rows), *_exported(rows)],
+            balance_updates.concerned(rows),
+        )
+
+
+def _exported(rows: Sequence[Row]) -> list[Statement]:
     """For exporters, who have no use for what was done before there were any."""
     told = [row for row in rows if row.origin.client != IMPORT]
+    statements = list[Statement]()
     for organisation in sorted({row.origin.organisation for row in told}):
         of_one = [row.entry for row in told if row.origin.organisation == organisation]
-        at = max(entry.ended_at for entry in of_one)
-        exports.note(run, organisation, "turn", [entry.id for entry in of_one], at)
-        exports.note(run, organisation, "crash", [each.id for each in of_one if each.stop_reason == "crashed"], at)
+        at = max(each.ended_at for each in of_one)
+        statements += exports.noting(organisation, "turn", [entry.id for entry in of_one], at)
+        crashed = [each.id for each in of_one if each.stop_reason == "crashed"]
+        statements += exports.noting(organisation, "crash", crashed, at)
+    return statements

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import Row, corrections
 from acp_proxy.ledger.accounts.balances import whose_are
-from acp_proxy.ledger.notices import note_unpriced
+from acp_proxy.ledger.notices import of_unpriced
 from acp_proxy.ledger.reading.rows import read_some
 from acp_proxy.ledger.statements import Run, execute, insertions
 from acp_proxy.ledger.sums import peaks, tallies
@@ -39,7 +39,9 @@ class Correcting:
             return None
         corrections.note(run, self._before, self._now)
         self._replace(run)
-        tallies.begin_sessions(run, (), self._moved.write(run, known))
+        series = self._moved.named(execute(run, self._moved.unsure(known)))
+        execute(run, self._moved.statements())
+        tallies.begin_sessions(run, (), series, 0)
         peaks.note(run, self._moved)
         lock_sums(run, self._key[0])
         self._settle(run, found[0].process)
@@ -62,4 +64,4 @@ class Correcting:
         if not entry.usage_untold and not entry.unpriced:
             run("DELETE FROM surcharge WHERE org_id = ? AND turn = ?", self._key)
         if entry.unpriced and not self._before.entry.unpriced:
-            note_unpriced(run, [self._after])
+            execute(run, of_unpriced([self._after]))

@@ -19,7 +19,7 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading.rows import money
-from acp_proxy.ledger.statements import Run, Statement, execute, insertions
+from acp_proxy.ledger.statements import Run, Statement, insertions
 from acp_proxy.system.decoding import json_decoder
 
 # What a row does not know of its session does not replace what an earlier one knew.
@@ -60,6 +60,7 @@ STATE = f"""
 SELECT context_used, context_size, context_estimated, agent_cost_nano, agent_cost_currency, counters, model, title
 FROM session WHERE {OF_SESSION}
 """
+_UNLESS_THERE = " ON CONFLICT DO NOTHING RETURNING org_id, id"
 _PRESUMED = "t.id > told.turn"
 _COSTS = f"""
 SELECT
@@ -81,49 +82,45 @@ class Prepared(Struct, frozen=True):
     """Rows as their tables take them: made before the transaction, for others wait while that goes on."""
 
     rows: Sequence[Row]
-    turns: list[Statement]
-    lines: list[Statement]
-    sessions: list[tuple[object, ...]]
+    turns: Sequence[Statement]
+    lines: Sequence[Statement]
+    sessions: Sequence[Statement]  # one a row
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Prepared:
-        turns = insertions("turn", [_turn_values(row) for row in rows], " ON CONFLICT DO NOTHING RETURNING org_id, id")
-        return cls(rows, turns, _lines(rows), [_session_values(row) for row in rows])
+    def of(cls, rows: Sequence[Row], *, in_order: bool) -> Prepared:
+        """`in_order` as in `Ledger.append`."""
+        turns = insertions("turn", [_turn_values(row) for row in rows], _UNLESS_THERE)
+        # Where the turn is there its lines are, too: who learns of that only afterwards takes all back.
+        lines = insertions("line", [values for row in rows for values in line_values(row)], " ON CONFLICT DO NOTHING")
+        upsert = _IN_ORDER if in_order else _BY_TIME
+        return cls(rows, turns, lines, [(upsert, _session_values(row)) for row in rows])
+
+    @property
+    def all_new(self) -> list[Statement]:
+        """`turns`, which fail where one is there."""
+        return [(sql.removesuffix(_UNLESS_THERE), values) for sql, values in self.turns]
+
+    def new(self, turns: Iterable[tuple[object, ...]]) -> list[Row]:
+        """Rows whose turn could be inserted; of several with one id the first."""
+        inserted, rows = set(turns), list[Row]()
+        for row in self.rows:
+            key = (row.origin.organisation, row.entry.id)
+            if key in inserted:
+                inserted.remove(key)
+                rows.append(row)
+        return rows
 
 
-class Written(Struct, frozen=True):
-    rows: list[Row]  # that were not there yet
-    first: list[Row]  # those of them that are their session's first
-
-
-def write_rows(run: Run, prepared: Prepared, *, in_order: bool) -> Written:
-    """`in_order` as in `Ledger.append`."""
-    new = list(_new(execute(run, prepared.turns), prepared))
-    rows = [row for row, _ in new]
-    execute(run, prepared.lines if len(rows) == len(prepared.rows) else _lines(rows))
+def begin_sessions(run: Run, rows: Iterable[Row], later_rows: Iterable[Sequence[tuple[Any, ...]]]) -> list[Row]:
+    """Those that are the first of their session, by what the statements of `Prepared.sessions` found."""
     first = []
-    for row, session in new:
-        later_rows = run(_IN_ORDER if in_order else _BY_TIME, session)
-        if not later_rows:
+    for row, found in zip(rows, later_rows, strict=True):
+        if not found:  # it came late
             started_at = row.entry.started_at
             run(_BEGIN_SESSION, (started_at, *key_values(row.origin, booked(row.entry.session)), started_at))
-        elif later_rows[0][0] == 0:
+        elif found[0][0] == 0:
             first.append(row)
-    return Written(rows, first)
-
-
-def _new(turns: Iterable[tuple[object, ...]], prepared: Prepared) -> Iterator[tuple[Row, tuple[object, ...]]]:
-    """Rows whose turn could be inserted, with their sessions' values; of several with one id the first."""
-    inserted = set(turns)
-    for row, session in zip(prepared.rows, prepared.sessions, strict=True):
-        key = (row.origin.organisation, row.entry.id)
-        if key in inserted:
-            inserted.remove(key)
-            yield row, session
-
-
-def _lines(rows: Iterable[Row]) -> list[Statement]:
-    return insertions("line", [values for row in rows for values in line_values(row)])
+    return first
 
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:

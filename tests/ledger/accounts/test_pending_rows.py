@@ -23,6 +23,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.writing.appending import Appending
+from acp_proxy.ledger.writing.at_once import Known
 from acp_proxy.system.ids import uuid7
 from harness.postgres import Server, asked
 from tests.core.accounts import budget, usd
@@ -105,7 +106,7 @@ class TestRowsOnTheirWay:
         with closing(PostgresLedger(url)) as other:
 
             def slowly(run: Run) -> None:
-                Appending([row(line(cost="2"))]).write(run, set(), other.dialect, other._lock)
+                slow(other, run, row(line(cost="2")))
                 keep(ledger, CAP)
                 assert standing(ledger, CAP).spent == usd("1")
 
@@ -122,8 +123,7 @@ class TestRowsOnTheirWay:
         with closing(PostgresLedger(url)) as other:
 
             def slowly(run: Run) -> None:
-                appending = Appending([row(line(cost="2"), id=LATER[0])])
-                appending.write(run, set(), other.dialect, other._lock)
+                slow(other, run, row(line(cost="2"), id=LATER[0]))
                 add_up(ledger)
                 assert standing(ledger, CAP).spent == usd("1")
 
@@ -276,6 +276,11 @@ def test_a_ledger_from_before_them_has_all_that_was_spent(url: str) -> None:
 
 def add_up(ledger: PostgresLedger, organisation: str = "default") -> None:
     ledger._write(lambda run: ledger._add_up(organisation, run))
+
+
+def slow(ledger: PostgresLedger, run: Run, one: Row) -> None:
+    """Append it in a transaction that goes on."""
+    Appending([one], Known(), ledger.dialect, 0, in_order=False).write(run, ledger._lock)
 
 
 def kept_and_rows(run: Run) -> tuple[int, int]:

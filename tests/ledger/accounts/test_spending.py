@@ -15,7 +15,8 @@ from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import DAY, Bounds
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.accounts.balances import kept_of
-from acp_proxy.ledger.accounts.spending import spent, together
+from acp_proxy.ledger.accounts.parts import together
+from acp_proxy.ledger.accounts.spending import spent
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.dialects import SQLITE

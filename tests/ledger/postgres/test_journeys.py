@@ -17,7 +17,8 @@ from acp_proxy.ledger.worker import LedgerWorker
 from harness.daemons import until
 from harness.faults.link import Link, linked
 from harness.postgres import Server, asked
-from tests.ledger.holds import CAP, held, hold
+from tests.core.accounts import budget
+from tests.ledger.holds import CAP, account, held, hold
 from tests.ledger.rows import Warnings, row
 
 
@@ -48,17 +49,25 @@ def test_statements_that_need_no_answer_cost_no_journey(url: str, link: Link) ->
         return link.journeys - before
 
     with closing(PostgresLedger(url)) as ledger:
-        # The second time series and sessions are known; from the third on statements are prepared. Rows of these ids
-        # are not added up yet.
+        # The second time series, sessions and sums are known; from the third on statements are prepared. Rows of these
+        # ids are not added up yet.
         for number in range(4):
             turn = f"0000000{number}-0000-7000-8000-000000000001"
             holding = journeys(partial(hold, ledger, turn, (CAP, "0.01")))
             releasing = journeys(partial(ledger.release, "default", f"no {turn}"))
             beating = journeys(partial(ledger.beat, "default", [turn], 2**62))
             appending = journeys(partial(ledger.append, [row(id=turn)]))
-        assert (holding, releasing, beating) == (2, 2, 1)
-        assert appending == 6
+        assert (holding, releasing, beating, appending) == (1, 1, 1, 1)
         assert journeys(partial(held, ledger, CAP)) == 1
+
+
+def test_many_budgets_cost_a_prompt_no_more_journeys_than_one(url: str, link: Link) -> None:
+    many = [(account(budget("1 USD", name=f"budget {number}")), "0.01") for number in range(9)]
+    with closing(PostgresLedger(url)) as ledger:
+        for turn in ("first", "second"):
+            before = link.journeys
+            assert hold(ledger, turn, *many).admitted
+        assert link.journeys - before == 1
 
 
 def test_a_connection_of_which_nothing_comes_any_more_is_not_waited_for_after_a_rest(

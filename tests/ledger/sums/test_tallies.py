@@ -13,6 +13,7 @@ from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
 from acp_proxy.ledger.sums.tallies import NO_BOUND, TABLES, Tally
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
@@ -64,6 +65,17 @@ class TestTallies:
         before = tallies(ledger)
         another().append([row(id="a")])
         assert tallies(ledger) == before
+
+    def test_what_processes_add_to_shards_of_their_own_is_one_figure(self, ledger: SqlLedger, another: Open) -> None:
+        for shard in (0, 7, 7, 12):
+            ledger._shard = shard
+            ledger.append([row(line(cost="0.6"))])
+            ledger.tallied.count_relayed(ORGANISATION, f"p{row().entry.id}", 1, [Tally("relay", ("x",), 0, 2, 5)], NOON)
+        found = tallies(another())
+        assert found["turn_cost", (ALICE.agent, "opus", "USD"), 10**9] == (4, 2_400_000_000)
+        assert found["relay", ("x",), 0] == (8, 20)
+        ledger.rebuild()
+        assert tallies(ledger) == found
 
     def test_a_late_row_begins_no_session_anew(self, ledger: BudgetLedger) -> None:
         ledger.append([row(at=NOON)])
@@ -192,7 +204,7 @@ def test_a_ledger_from_before_them_gets_them_from_its_rows(tmp_path: Path) -> No
 
 def _take_back(path: Path, version: int) -> None:
     """What the steps after `version` made, as far as rows are concerned."""
-    assert len(MIGRATIONS) == version + 12, "steps after it must be taken back, too"
+    assert len(MIGRATIONS) == version + 13, "steps after it must be taken back, too"
     with closing(sqlite3.connect(path)) as connection:
         for table in tables_since(version):
             connection.execute(f"DROP TABLE {table}")

@@ -1,0 +1,22 @@
+"""Statements of one transaction on SQLite, one after the other: nothing is far away."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from acp_proxy.ledger.statements import Statement
+
+
+class Statements:
+    """A `Run`. Who began the transaction ends it: nobody waits longer for that."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, sql: str, values: Sequence[Any], /) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def each(self, statements: Sequence[Statement], *, last: bool = False) -> list[list[tuple[Any, ...]]]:  # noqa: ARG002
+        return [self(sql, values) for sql, values in statements]

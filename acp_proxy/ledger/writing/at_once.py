@@ -1,0 +1,78 @@
+"""An append in one journey, for those that go on with what this process has begun: nothing needs to be asked first.
+
+The server checks what is assumed, and else does nothing of it. Only on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from msgspec import Struct, field
+
+from acp_proxy.core.session_ids import booked
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts import holding, overshoot
+from acp_proxy.ledger.accounts.overshoot import Opened
+from acp_proxy.ledger.columns import key_values
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.notices import of_unpriced
+from acp_proxy.ledger.statements import Statement
+
+_MOST = 1000  # of each kind that are remembered: of others the ledger is asked
+# Two rows where there can be one: it fails.
+_NONE_OPEN = "SELECT (SELECT 1 UNION ALL SELECT 1 FROM open_turn WHERE org_id = ? AND turn IN ({turns}))"
+
+Session = tuple[str, str, str, str, str]
+
+
+class Known(Struct):
+    """What a process knows to be in the ledger, as long as its connection leads to the same server."""
+
+    series: set[tuple[str, str]] = field(default_factory=set)  # ids, with their organisations
+    sessions: dict[Session, int] = field(default_factory=dict)  # with when they began, or later
+    turns: dict[str, Opened] = field(default_factory=dict)
+
+    def opened(self, turn: str, opened: Opened) -> None:
+        if len(self.turns) < _MOST:
+            self.turns[turn] = opened
+
+    def appended(self, rows: Sequence[Row], series: set[tuple[str, str]]) -> None:
+        self.series |= series
+        for row in rows:
+            self.turns.pop(row.entry.id, None)
+            if len(self.sessions) >= _MOST:
+                self.sessions.clear()
+            key = session_of(row)
+            self.sessions[key] = min(row.entry.started_at, self.sessions.get(key, row.entry.started_at))
+
+    def clear(self) -> None:
+        self.series.clear()
+        self.sessions.clear()
+        self.turns.clear()
+
+    def has(self, rows: Sequence[Row], series: set[tuple[str, str]]) -> bool:
+        """Whether these rows begin nothing."""
+        begun = (self.sessions.get(session_of(row), row.entry.started_at + 1) for row in rows)
+        return series <= self.series and all(at <= row.entry.started_at for at, row in zip(begun, rows, strict=True))
+
+
+def session_of(row: Row) -> Session:
+    return key_values(row.origin, booked(row.entry.session))
+
+
+def ends(rows: Sequence[Row], known: Known, dialect: Dialect) -> Iterator[Statement]:
+    """What ends the turns of rows that are written in the same journey, and says that no limit is exceeded by that."""
+    ordered = sorted(rows, key=lambda row: (row.origin.organisation, row.entry.id))
+    for organisation, group in groupby(ordered, lambda row: row.origin.organisation):
+        turns = [row.entry.id for row in group]
+        if others := [turn for turn in turns if turn not in known.turns]:
+            yield _NONE_OPEN.format(turns=", ".join("?" * len(others))), (organisation, *others)
+        if len(others) < len(turns):
+            yield from holding.ends(organisation, turns)
+    yield from of_unpriced(rows)
+    for row in ordered:
+        if opened := known.turns.get(row.entry.id):
+            extra = holding.beyond(opened.holds, row)
+            yield from holding.surcharges(row, extra)
+            yield from overshoot.none_of(row, opened.accounts, dialect)
