@@ -16,6 +16,7 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
 from acp_proxy.ledger.captures import Capture
 from acp_proxy.reconcile.cells import Cells, Line, Names, table
+from acp_proxy.reconcile.difference import Difference, difference
 from acp_proxy.reconcile.findings import found_in
 from acp_proxy.reconcile.said import Finding
 from acp_proxy.system.errors import UsageError
@@ -29,6 +30,7 @@ class Reconciliation(Struct, frozen=True):
     lines: tuple[Line, ...]
     total: Line
     findings: tuple[Finding, ...]  # the gravest kinds first
+    difference: Difference | None  # None where the bill has no amounts
 
 
 def reconcile(
@@ -51,7 +53,8 @@ def reconcile(
     lines, total = table(bill, sums, names, by, people)
     began = None if everything is None else everything.started_at // DAY
     findings = found_in(cells, bill, names, began)
-    return Reconciliation(by, bill.provider, since, until, lines, total, (*findings, *_who(lines, by)))
+    found = (*findings, *_who(lines, by))
+    return Reconciliation(by, bill.provider, since, until, lines, total, found, difference(cells, bill, names))
 
 
 def capture_of(found: Reconciliation, now: int) -> Capture:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acp_proxy.bills import date_of
-from acp_proxy.core.money import Money, rounded
+from acp_proxy.core.money import Money, amount_text, rounded
 from acp_proxy.reconcile import Line, Reconciliation
 from acp_proxy.reconcile.cells import Side
+from acp_proxy.reconcile.difference import Cause, Difference, in_steps
 from acp_proxy.reconcile.said import Finding
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.report.spreadsheet import csv_in_pieces, spreadsheet_text
@@ -18,11 +19,22 @@ from acp_proxy.text.table import Column
 from acp_proxy.text.times import rfc3339
 
 _MILLION = 10**6
+_DECIMALS = 4
+_SHOWN = 10 ** (9 - _DECIMALS)
+_CAUSES: Mapping[Cause, str] = {
+    "unseen": "not in the ledger",
+    "tokens": "other tokens",
+    "price": "another price",
+    "booked": "booked otherwise",
+    "not_tokens": "beside tokens",
+    "unpriced": "without a known price",
+}
 
 
 def as_text(found: Reconciliation, width: int | None, environ: Mapping[str, str]) -> str:
     """For a pipe, or a terminal of `width` columns. Entries for the configuration come last, as they are pasted."""
-    columns, notes = _columns(found), [_headline(found), *(f"- {clean(each.says)}" for each in found.findings)]
+    columns = _columns(found)
+    notes = [_headline(found), *_parts(found.difference), *(f"- {clean(each.says)}" for each in found.findings)]
     shown = table.plain(columns, notes) if width is None else table.coloured(columns, notes, None, width, environ)
     entries = [each.toml for each in found.findings if each.toml]
     return shown + "".join(f"\n{entry}" for entry in entries)
@@ -38,6 +50,7 @@ def as_json(found: Reconciliation) -> str:
             "timezone": "UTC",
             "rows": [{"key": line.key, **_figures(line)} for line in found.lines],
             "total": _figures(found.total),
+            "difference": _difference(found.difference),
             "findings": [_finding(each) for each in found.findings],
         }
     )
@@ -93,6 +106,20 @@ def _headline(found: Reconciliation) -> str:
     return f"{found.provider}, {days}: the ledger has {' and '.join(seen) if seen else 'nothing to compare with'}"
 
 
+def _parts(of: Difference | None) -> list[str]:
+    """What bill and ledger differ by, in amounts that add up as they stand there."""
+    if of is None or not of.parts:
+        return []
+    shown = in_steps(of.whole.nano, [amount.nano for _, amount in of.parts], _SHOWN)
+    whole = amount_text(Money(sum(shown), of.whole.currency), _DECIMALS)
+    parts = [
+        f"{amount_text(Money(nano, of.whole.currency), _DECIMALS)} {_CAUSES[cause]}"
+        for (cause, _), nano in zip(of.parts, shown, strict=True)
+        if nano
+    ]
+    return [f"billed less ledger: {whole}" + (f" = {' + '.join(parts)}" if parts else "")]
+
+
 def _percent_of_cost(line: Line) -> str:
     """Of the currency in which most was billed."""
     pair = max(_pairs(line), key=lambda pair: pair[0].nano, default=None)
@@ -145,6 +172,13 @@ def _part(ledger: int, bill: int) -> str | None:
     if bill <= 0:
         return None
     return Money(rounded(max(0, ledger) * _MILLION, bill) * 1000, "").text
+
+
+def _difference(of: Difference | None) -> dict[str, Any] | None:
+    if of is None:
+        return None
+    parts = {cause: amount.text for cause, amount in of.parts}
+    return {"currency": of.whole.currency, "cost": of.whole.text, "parts": parts}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
