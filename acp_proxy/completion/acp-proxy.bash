@@ -1,11 +1,11 @@
-# Made by scripts/build-completion, of options 2ccd6ae34ddb9c0b
+# Made by scripts/build-completion, of options 48ba239209c7fa36
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
 _shtab_acp_proxy_notify_subparsers=(test)
 _shtab_acp_proxy_prices_subparsers=(list show cost)
 _shtab_acp_proxy_ledger_subparsers=(copy)
-_shtab_acp_proxy_subparsers=(run report export reconcile session status budget serve metrics notify setup prices ledger import config doctor demo completion)
+_shtab_acp_proxy_subparsers=(run report export reconcile session status budget serve metrics notify setup prices ledger import login logout whoami config doctor demo completion)
 
 _shtab_acp_proxy_run_option_strings=(-h --help --config --ledger --agent --user --team --project --budget --no-summary --log --log-level)
 _shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --coverage --limit --plans --json --csv)
@@ -35,6 +35,9 @@ _shtab_acp_proxy_prices_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_ledger_copy_option_strings=(-h --help --config --ledger --from --to)
 _shtab_acp_proxy_ledger_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_import_option_strings=(-h --help --config --ledger --since --dry-run --json)
+_shtab_acp_proxy_login_option_strings=(-h --help --config --ledger --token-file --store --no-browser)
+_shtab_acp_proxy_logout_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_whoami_option_strings=(-h --help --config --ledger --json)
 _shtab_acp_proxy_config_option_strings=(-h --help --config --ledger --json)
 _shtab_acp_proxy_doctor_option_strings=(-h --help --config --ledger --rebuild)
 _shtab_acp_proxy_demo_option_strings=(-h --help --config --ledger)
@@ -103,6 +106,13 @@ _shtab_acp_proxy_ledger___config_COMPGEN=:
 _shtab_acp_proxy_ledger___ledger_COMPGEN=:
 _shtab_acp_proxy_import___config_COMPGEN=:
 _shtab_acp_proxy_import___ledger_COMPGEN=:
+_shtab_acp_proxy_login___config_COMPGEN=:
+_shtab_acp_proxy_login___ledger_COMPGEN=:
+_shtab_acp_proxy_login___token_file_COMPGEN=:
+_shtab_acp_proxy_logout___config_COMPGEN=:
+_shtab_acp_proxy_logout___ledger_COMPGEN=:
+_shtab_acp_proxy_whoami___config_COMPGEN=:
+_shtab_acp_proxy_whoami___ledger_COMPGEN=:
 _shtab_acp_proxy_config___config_COMPGEN=:
 _shtab_acp_proxy_config___ledger_COMPGEN=:
 _shtab_acp_proxy_doctor___config_COMPGEN=:
@@ -136,8 +146,9 @@ _shtab_acp_proxy_setup_pos_0_choices=(zed vscode jetbrains codecompanion avante 
 _shtab_acp_proxy_setup___agent_choices=(claude codex gemini goose opencode qwen)
 _shtab_acp_proxy_prices_pos_0_choices=(list show cost)
 _shtab_acp_proxy_ledger_pos_0_choices=(copy)
+_shtab_acp_proxy_login___store_choices=(keyring file)
 _shtab_acp_proxy_completion_pos_0_choices=(bash zsh fish)
-_shtab_acp_proxy_pos_0_choices=(run report export reconcile session status budget serve metrics notify setup prices ledger import config doctor demo completion)
+_shtab_acp_proxy_pos_0_choices=(run report export reconcile session status budget serve metrics notify setup prices ledger import login logout whoami config doctor demo completion)
 
 _shtab_acp_proxy_run__h_nargs=0
 _shtab_acp_proxy_run___help_nargs=0
@@ -230,6 +241,14 @@ _shtab_acp_proxy_import__h_nargs=0
 _shtab_acp_proxy_import___help_nargs=0
 _shtab_acp_proxy_import___dry_run_nargs=0
 _shtab_acp_proxy_import___json_nargs=0
+_shtab_acp_proxy_login__h_nargs=0
+_shtab_acp_proxy_login___help_nargs=0
+_shtab_acp_proxy_login___no_browser_nargs=0
+_shtab_acp_proxy_logout__h_nargs=0
+_shtab_acp_proxy_logout___help_nargs=0
+_shtab_acp_proxy_whoami__h_nargs=0
+_shtab_acp_proxy_whoami___help_nargs=0
+_shtab_acp_proxy_whoami___json_nargs=0
 _shtab_acp_proxy_config__h_nargs=0
 _shtab_acp_proxy_config___help_nargs=0
 _shtab_acp_proxy_config___json_nargs=0

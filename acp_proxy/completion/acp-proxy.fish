@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 8f40f02c6b28cce6
+# Made by scripts/build-completion, of options 3aad6c0b18072da9
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,8 +46,8 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -290,6 +290,22 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l ledger -rF -d 'the l
 complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l since -x -d 'only calls from then on, as for report'
 complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l dry-run -d 'show what would be imported, and write nothing'
 complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l json -d 'for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a login -d 'Sign this machine in at a hub.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using login' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using login' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using login' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using login' -l token-file -rF -d 'a file with a token that an administrator made, - for stdin; by default a browser signs in'
+complete -c acp-proxy -n '_shtab_acp_proxy_using login' -l store -xka "keyring file" -d 'where tokens are kept: the keyring, by default if there is one, or a file that only you can read'
+complete -c acp-proxy -n '_shtab_acp_proxy_using login' -l no-browser -d 'open none: the address is for another machine'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a logout -d 'End what login began, at the hub as well.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using logout' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using logout' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using logout' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a whoami -d 'Whom a hub knows you as: user, role, team, organisation.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using whoami' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using whoami' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using whoami' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using whoami' -l json -d 'for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a config -d 'Every value of the configuration, and where it comes from.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using config' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using config' -l config -rF -d 'in place of the user'"'"'s configuration file'

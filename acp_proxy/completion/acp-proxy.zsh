@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 8959169d07faf8c1
+# Made by scripts/build-completion, of options 305039cafe954594
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -12,6 +12,8 @@ _shtab_acp_proxy_commands() {
     export:'Spend in the columns of FinOps FOCUS, for chargeback.'
     import:'What agents wrote of their calls into files of their own, also from before acp-proxy.'
     ledger:'Copy a ledger into another one.'
+    login:'Sign this machine in at a hub.'
+    logout:'End what login began, at the hub as well.'
     metrics:'The metrics for Prometheus, in a file for node_exporter or on stdout.'
     notify:'Try the webhooks for notifications.'
     prices:'What models cost.'
@@ -22,6 +24,7 @@ _shtab_acp_proxy_commands() {
     session:'One session: its turns, tokens, cost, and context as a plot.'
     setup:'Put the agents of an editor behind acp-proxy.'
     status:'One line: today'"'"'s spend, what is left of a budget, the last turn.'
+    whoami:'Whom a hub knows you as: user, role, team, organisation.'
   )
   _describe 'acp-proxy commands' _commands
 }
@@ -301,6 +304,29 @@ _shtab_acp_proxy_ledger_copy_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_ledger_copy_defaults_added=0
 
+_shtab_acp_proxy_login_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--token-file=[a file with a token that an administrator made, - for stdin\; by default a browser signs in]:FILE:_files"
+  "--store=[where tokens are kept\: the keyring, by default if there is one, or a file that only you can read]:WHERE:(keyring file)"
+  "--no-browser[open none\: the address is for another machine]"
+  ":the hub\: https\:\/\/HOST:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_login_defaults_added=0
+
+_shtab_acp_proxy_logout_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  ":the hub\; by default all:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_logout_defaults_added=0
+
 _shtab_acp_proxy_metrics_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -496,6 +522,17 @@ _shtab_acp_proxy_status_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_status_defaults_added=0
 
+_shtab_acp_proxy_whoami_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--json[for programs]"
+  ":the hub\; by default all:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_whoami_defaults_added=0
+
 
 _shtab_acp_proxy() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->acp-proxy'
@@ -523,6 +560,8 @@ _shtab_acp_proxy() {
         export) _arguments -C -s $_shtab_acp_proxy_export_options ;;
         import) _arguments -C -s $_shtab_acp_proxy_import_options ;;
         ledger) _shtab_acp_proxy_ledger ;;
+        login) _arguments -C -s $_shtab_acp_proxy_login_options ;;
+        logout) _arguments -C -s $_shtab_acp_proxy_logout_options ;;
         metrics) _arguments -C -s $_shtab_acp_proxy_metrics_options ;;
         notify) _shtab_acp_proxy_notify ;;
         prices) _shtab_acp_proxy_prices ;;
@@ -533,6 +572,7 @@ _shtab_acp_proxy() {
         session) _arguments -C -s $_shtab_acp_proxy_session_options ;;
         setup) _arguments -C -s $_shtab_acp_proxy_setup_options ;;
         status) _arguments -C -s $_shtab_acp_proxy_status_options ;;
+        whoami) _arguments -C -s $_shtab_acp_proxy_whoami_options ;;
       esac
   esac
 }

@@ -13,6 +13,7 @@ import pytest
 
 from acp_proxy import config
 from acp_proxy.cli.commands import parser
+from acp_proxy.hub.settings import load as hub_settings
 from acp_proxy.startup import start
 from acp_proxy.system.errors import UsageError
 
@@ -42,6 +43,9 @@ def test_every_block_of_toml_is_a_configuration(tmp_path: Path, page: Path) -> N
             continue
         file = tmp_path / f"{number}.toml"
         file.write_text(text, encoding="utf-8")
+        if text.startswith("# hub.toml"):
+            hub_settings(file, {"OIDC_SECRET": "secret"})
+            continue
         config.load({"config": str(file)}, {"HOME": str(tmp_path)}, admin_file=tmp_path / "none")
 
 

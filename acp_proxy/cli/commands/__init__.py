@@ -20,6 +20,8 @@ from acp_proxy.cli.commands import (
     export,
     imports,
     ledger,
+    login,
+    logout,
     metrics,
     notify,
     prices,
@@ -30,6 +32,7 @@ from acp_proxy.cli.commands import (
     session,
     setup,
     status,
+    whoami,
 )
 from acp_proxy.cli.parser import Parser
 
@@ -65,6 +68,9 @@ COMMANDS: tuple[Command, ...] = (
     prices,
     ledger,
     imports,
+    login,
+    logout,
+    whoami,
     config,
     doctor,
     demo,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from joserfc import jwt
@@ -13,6 +13,7 @@ from acp_proxy.hub.identity import Identity, Role
 from acp_proxy.hub.store.families import Family
 from acp_proxy.hub.store.keys import Key
 from acp_proxy.hub.store.people import Holder
+from acp_proxy.hub.store.secrets import new_id
 
 LIFETIME = 3600  # seconds
 _LEEWAY = 60  # seconds that the clocks of two hubs may differ
@@ -44,6 +45,7 @@ class AccessTokens:
             "sub": holder.user,
             "iat": now,
             "exp": now + LIFETIME,
+            "jti": new_id(),  # two of one second are two
             "sid": family.id,
             "machine": family.machine,
             "team": holder.team,
@@ -124,6 +126,3 @@ def _identity(claims: dict[str, Any], organisation: str) -> Identity:
         expires_at=claims["exp"],
         scopes=tuple(claims["scopes"]),
     )
-
-
-Clock = Callable[[], int]  # Unix s

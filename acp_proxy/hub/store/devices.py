@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_proxy.hub.store.audit import Audit, Change
-from acp_proxy.hub.store.families import Families
+from acp_proxy.hub.store.families import Families, Granted, Machine
 from acp_proxy.hub.store.people import holder
 from acp_proxy.hub.store.secrets import digest, secret, user_code
 from acp_proxy.ledger.statements import Run
@@ -40,8 +40,8 @@ class Devices:
         self._audit = Audit(tables, organisation)
         self._families = Families(tables, organisation)
 
-    def begin(self, machine: tuple[str | None, str | None], address: str, now: int) -> tuple[str, str]:
-        """The device's code and the user's. `machine` is its id and its name."""
+    def begin(self, machine: Machine, address: str, now: int) -> tuple[str, str]:
+        """The device's code and the user's."""
         sql = """
             INSERT INTO hub_device VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, 'waiting', NULL, NULL)
             ON CONFLICT DO NOTHING RETURNING 1
@@ -78,11 +78,11 @@ class Devices:
 
         return self._tables.write(work)
 
-    def ask(self, device: str, now: int) -> str | Answer:
-        """A refresh token for the machine once it was let in, which it gets once; else what it is to do."""
+    def ask(self, device: str, now: int) -> Granted | Answer:
+        """What the machine gets when it was let in, once; else what it is to do."""
         return self._tables.write(lambda run: self._ask(run, digest(device), now))
 
-    def _ask(self, run: Run, device: str, now: int) -> str | Answer:
+    def _ask(self, run: Run, device: str, now: int) -> Granted | Answer:
         which, key = "org_id = ? AND digest = ?", (self._organisation, device)
         sql = f"SELECT state, expires_at, asked_at, pause FROM hub_device WHERE {which}"
         found = run(sql, key)
@@ -96,13 +96,14 @@ class Devices:
             return "slow_down" if early else "authorization_pending"
         return "access_denied" if state == "denied" else self._let_in(run, device, now)
 
-    def _let_in(self, run: Run, device: str, now: int) -> str | Answer:
+    def _let_in(self, run: Run, device: str, now: int) -> Granted | Answer:
         self._audit.lock(run)
         sql = "DELETE FROM hub_device WHERE org_id = ? AND digest = ? RETURNING user_id, parent, machine, machine_name"
         for user, parent, *machine in run(sql, (self._organisation, device)):
-            if holder(run, self._organisation, user, parent, now) is None:
+            held = holder(run, self._organisation, user, parent, now)
+            if held is None:
                 return "access_denied"
-            return self._families.begin(run, user, parent, (machine[0], machine[1]), now)
+            return self._families.begin(run, held, parent, (machine[0], machine[1]), now)
         return "expired_token"
 
     def tidy(self, now: int) -> None:

@@ -1,8 +1,9 @@
 """Refresh tokens: each is good for one refresh, which gives the next one. All that came of one sign-in are a family.
 
 A token that is shown again after its successor was used has been stolen, by who shows it or from who does: the whole
-family ends. Only its successor unused, within an hour, is it an answer that was lost on the way: the client did not
-get the new token, gets another one, and the lost one counts as used.
+family ends. As long as its successor was not used, the answer may have been lost on the way, as of a laptop that was
+closed: then there is another successor, and the lost one counts as used. Had a thief asked, who has the lost one ends
+the family with their next refresh.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from acp_proxy.ledger.tables import Tables
 
 LIFETIME = 90 * 86400  # seconds from a sign-in to the next
 IDLE = 30 * 86400  # seconds after which a machine that did not refresh signs in anew
-_LOST = 3600  # seconds: who had the answer would not ask again before
 _COLUMNS = "id, user_id, parent, machine, machine_name, created_at, refreshed_at, expires_at, revoked_at"
+
+Machine = tuple[str | None, str | None]  # its id and its name, as it says
 
 
 class Family(Struct, frozen=True):
@@ -53,15 +55,15 @@ class Families:
         self._organisation = organisation
         self._audit = Audit(tables, organisation)
 
-    def begin(self, run: Run, user: str, parent: str | None, machine: tuple[str | None, str | None], now: int) -> str:
-        """In the transaction in which a sign-in ends: the first refresh token. `machine` is its id and its name."""
-        family = Family(new_id(), user, parent, *machine, now, now, now + LIFETIME)
-        values = (family.id, user, parent, *machine, now, now, family.expires_at, None)
+    def begin(self, run: Run, holder: Holder, parent: str | None, machine: Machine, now: int) -> Granted:
+        """In the transaction in which a sign-in ends. `parent` is the token that the holder has signed in with."""
+        family = Family(new_id(), holder.user, parent, *machine, now, now, now + LIFETIME)
+        values = (family.id, family.user, parent, *machine, now, now, family.expires_at, None)
         run(f"INSERT INTO hub_family VALUES ({', '.join('?' * 10)}, 0)", (self._organisation, *values))
         made = self._next(run, family.id, None, now)
-        after = {"user": user, "machine": machine[0], "machine_name": machine[1], "token": parent}
-        self._audit.note(run, Change(user, "machine.signed_in", family.id, None, after), now)
-        return made
+        after = {"user": family.user, "machine": machine[0], "machine_name": machine[1], "token": parent}
+        self._audit.note(run, Change(family.user, "machine.signed_in", family.id, None, after), now)
+        return Granted(family, holder, made)
 
     def refresh(self, shown: str, now: int) -> Granted | Refused:
         return self._tables.write(lambda run: self._refresh(run, digest(shown), now))
@@ -97,7 +99,7 @@ class Families:
             return None
         later = "SELECT digest FROM hub_refresh WHERE org_id = ? AND family = ? AND parent = ? AND used_at IS NULL"
         unused = run(later, (self._organisation, family.id, shown))
-        if unused and now - used_at < _LOST:
+        if unused:
             for (each,) in unused:
                 run(mark, (now, self._organisation, each))
             return None

@@ -31,7 +31,7 @@ def _family(store: Store, now: int = NOW) -> Granted:
     store.people.arrive(ALICE, ALICE.user, now)
     device, code = store.devices.begin(("0123abcd", "laptop"), "192.0.2.1", now)
     store.devices.decide(code, ALICE.user, None, now, allow=True)
-    found = store.families.refresh(store.devices.ask(device, now), now)
+    found = store.devices.ask(device, now)
     assert isinstance(found, Granted)
     return found
 

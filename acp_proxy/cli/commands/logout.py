@@ -1,0 +1,29 @@
+"""`acp-proxy logout`: the sign-in of this machine ends, at the hub as well."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from acp_proxy.cli import arguments
+from acp_proxy.system.errors import UsageError
+
+NAME = "logout"
+SAYS = "end what login began, at the hub as well"
+EXAMPLE = "logout"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    arguments.add_common(command)
+    command.add_argument("url", metavar="URL", nargs="?", type=arguments.text, help="the hub; by default all")
+
+
+def main(asked: argparse.Namespace) -> int:
+    from acp_proxy.signin import SignInError, command
+
+    try:
+        sys.stdout.write(command.logout(asked.url, os.environ))
+    except SignInError as error:
+        raise UsageError(str(error)) from error
+    return 0
