@@ -100,7 +100,7 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
         (("report", "--tz", "Mars"), "acp-proxy: --tz: expected a time zone such as Europe/Berlin or UTC, not 'Mars'"),
         (
             ("report", "--ledger", "mysql://u:secret@h/d"),
-            "acp-proxy: --ledger: expected a path, sqlite:///PATH or postgresql://HOST/DATABASE",
+            "acp-proxy: --ledger: expected a path, sqlite:///PATH, postgresql://HOST/DATABASE or https://HUB",
         ),
         (
             ("prices", "cost", "m", "--input", "many"),
@@ -460,7 +460,7 @@ def test_what_cannot_be_copied_is_one_line(machine: Machine) -> None:
     assert not Path(path).exists()
     machine.fill()
     assert machine.complaint("ledger", "copy") == f"acp-proxy: ledger sqlite:///{path}: cannot be copied into itself"
-    expected = "expected a path, sqlite:///PATH or postgresql://HOST/DATABASE"
+    expected = "expected a path, sqlite:///PATH, postgresql://HOST/DATABASE or https://HUB"
     assert machine.complaint("ledger", "copy", "--to", "mysql://alice:secret@db/x") == f"acp-proxy: --to: {expected}"
     from_nothing = machine.complaint("ledger", "copy", "--from", "", "--to", f"sqlite:///{machine.home}/other.db")
     assert from_nothing.startswith("acp-proxy: --from: expected")

@@ -136,9 +136,9 @@ def width() -> int | None:
 
 
 @contextmanager
-def installed(command: str) -> Iterator[None]:
+def installed(command: str, extra: str = "serve") -> Iterator[None]:
     """Around the import of a command that needs packages of its own. Raises UsageError where they are missing."""
     try:
         yield
     except ImportError as error:
-        raise UsageError(f"{command}: not installed, run pip install '.[serve]' in a clone of acp-proxy") from error
+        raise UsageError(f"{command}: not installed, run pip install '.[{extra}]' in a clone of acp-proxy") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.agents import ProfileOverride
-from acp_proxy.ledger.places import is_postgres
+from acp_proxy.ledger.places import is_shared
 
 
 def catalog_of(config: Config) -> Catalog:
@@ -25,4 +25,4 @@ def profiles_of(config: Config) -> dict[str, ProfileOverride]:
 
 def keeps_titles(config: Config, url: str) -> bool:
     """Whether the ledger at `url` gets the titles of sessions."""
-    return config.ledger.titles and (config.share_titles or not is_postgres(url))
+    return config.ledger.titles and (config.share_titles or not is_shared(url))

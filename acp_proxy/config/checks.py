@@ -96,8 +96,11 @@ def ledger_url(value: object) -> str:
         if not _is_plain(rest):
             _check_address(url)
         return url
+    if scheme in ("https", "http"):
+        _check_hub(url)
+        return url
     if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
-        raise ValueError("expected a path, sqlite:///PATH or postgresql://HOST/DATABASE")
+        raise ValueError("expected a path, sqlite:///PATH, postgresql://HOST/DATABASE or https://HUB")
     _, asked, how = rest.partition(SYNCHRONOUS)
     if asked and how not in HOW_SYNCHRONOUS:
         raise ValueError("expected synchronous=full or synchronous=normal after the path")
@@ -130,6 +133,16 @@ def _check_address(url: str) -> None:
     except LedgerError as error:
         problem = str(error).removeprefix("ledger ").partition(", expected")[0]
         raise ValueError(f"expected postgresql://HOST/DATABASE, not a {problem}") from None
+
+
+def _check_hub(url: str) -> None:
+    from acp_proxy.ledger import LedgerError
+    from acp_proxy.ledger.hub_address import hubs_of  # few have one
+
+    try:
+        hubs_of(url)
+    except LedgerError as error:
+        raise ValueError(str(error).partition(", ")[2]) from None
 
 
 def one_of(*choices: str) -> Check:

@@ -17,7 +17,7 @@ from acp_proxy.config import Config
 from acp_proxy.config.schema import Key
 from acp_proxy.core import digest as digests
 from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.places import canonical_url, is_postgres
+from acp_proxy.ledger.places import canonical_url, is_shared
 from acp_proxy.ledger.settings import FileLayer
 from acp_proxy.system.directories import SYNCHRONOUS
 
@@ -81,7 +81,7 @@ def _meant(key: Key, value: Any) -> Any:
 def _place(url: str) -> str:
     """The place of the ledger, without user, password and options."""
     try:
-        return canonical_url(url) if is_postgres(url) else url.partition(SYNCHRONOUS)[0]
+        return canonical_url(url) if is_shared(url) else url.partition(SYNCHRONOUS)[0]
     except LedgerError:
         return ""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from acp_proxy.config.files import ConfigError, TomlFile
 from acp_proxy.config.schema import (
+    HUB_TOKEN,
     PREFIX,
     Key,
     check_of,
@@ -58,7 +59,7 @@ def of_environment(environ: Mapping[str, str]) -> Settings:
     """`ACP_PROXY_LEDGER__URL` is ledger.url; an empty variable counts as not set."""
     settings: Settings = {}
     for variable, value in environ.items():
-        if variable.startswith(PREFIX) and value:
+        if variable.startswith(PREFIX) and value and variable != HUB_TOKEN:
             key = tuple(part.lower() if part.isupper() else part for part in variable[len(PREFIX) :].split("__"))
             if key[0] == "budget":
                 raise ConfigError(

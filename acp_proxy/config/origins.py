@@ -12,7 +12,7 @@ from msgspec import Struct
 from acp_proxy.config import ADMIN_FILE, load, without_files
 from acp_proxy.config.files import TomlFile, expanded, read, user_file
 from acp_proxy.config.layers import FLAGS, of_environment, of_file, of_flags, outside_of
-from acp_proxy.config.schema import KEYS, PREFIX, Key, dotted
+from acp_proxy.config.schema import HUB_TOKEN, KEYS, PREFIX, Key, dotted
 
 DEFAULT = "default"
 _ARRAYS = ("budget", "notify")
@@ -73,7 +73,7 @@ def _written(table: Mapping[str, Any], key: Key) -> Any:
 def _of_environment(environ: Mapping[str, str]) -> dict[Key, tuple[Any, str]]:
     found: dict[Key, tuple[Any, str]] = {}
     for name, value in environ.items():
-        if name.startswith(PREFIX):
+        if name.startswith(PREFIX) and name != HUB_TOKEN:
             found |= dict.fromkeys(of_environment({name: value}), (value, name))
     return found
 

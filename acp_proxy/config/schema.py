@@ -42,6 +42,7 @@ from acp_proxy.config.checks import (
 Key = tuple[str, ...]
 
 PREFIX = "ACP_PROXY_"
+HUB_TOKEN = "ACP_PROXY_HUB_TOKEN"  # noqa: S105  a secret for a hub, and no key: no value of it is ever shown
 _LONGEST_NUMBER = 20  # digits
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 

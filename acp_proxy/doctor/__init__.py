@@ -34,7 +34,7 @@ from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.ledger.journal.recovery import journals_found
-from acp_proxy.ledger.places import foreign_file_system, is_postgres, journal_directories, sqlite_path
+from acp_proxy.ledger.places import foreign_file_system, is_shared, journal_directories, sqlite_path
 from acp_proxy.text.figures import clean, counted
 
 _OLD = 120  # days; prices of models change a few times a year
@@ -136,7 +136,7 @@ def _clock(ledger: BudgetLedger) -> Iterator[Finding]:
 
 def _moved_aside(url: str) -> Iterator[Finding]:
     """Damaged ledgers that were set aside. The process that found one warned once, and may have been a status bar."""
-    if is_postgres(url):
+    if is_shared(url):
         return
     path = sqlite_path(url)
     for file in sorted(path.parent.glob(f"{escape(path.name)}.corrupt-*Z")):

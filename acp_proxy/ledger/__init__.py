@@ -289,11 +289,11 @@ def open_reader(
 ) -> BudgetReader:
     """`open_ledger` for read-only callers: creates no file and no tables; a missing ledger has no rows.
 
-    On PostgreSQL this is a writable ledger: its imports take little time compared to connecting.
+    On PostgreSQL, or with a hub, this is a writable ledger: its imports take little time compared to connecting.
     """
-    from acp_proxy.ledger.places import canonical_url, is_postgres, sqlite_path
+    from acp_proxy.ledger.places import canonical_url, is_shared, sqlite_path
 
-    if is_postgres(url):
+    if is_shared(url):
         try:
             return open_ledger(url, warn=warn, journals=journals, must_exist=True)
         except NoLedgerError as error:
@@ -315,7 +315,7 @@ def open_reader(
     return reader
 
 
-def _settle_dead(ledger: SqlReader, warn: Warn, clock: Callable[[], int]) -> None:
+def _settle_dead(ledger: BudgetLedger | SqlReader, warn: Warn, clock: Callable[[], int]) -> None:
     try:
         ledger.settle_dead(clock())
     except (LedgerReadOnlyError, LedgerForbiddenError):

@@ -8,14 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.hub_address import is_hub
 from acp_proxy.ledger.places import is_postgres, is_synchronous, sqlite_path
 
 if TYPE_CHECKING:
-    from acp_proxy.ledger.sql_ledger import SqlLedger
+    from acp_proxy.ledger.budgets import BudgetLedger
 
 
-def backend_at(url: str, clock: Callable[[], int] = time.time_ns) -> Callable[..., SqlLedger]:
+def backend_at(url: str, clock: Callable[[], int] = time.time_ns) -> Callable[..., BudgetLedger]:
     """The function that opens it, with the other arguments of `open_ledger`. Raises LedgerError."""
+    if is_hub(url):
+        from acp_proxy.ledger.hub.ledger import HubLedger
+
+        return partial(HubLedger, url, clock)
     if not is_postgres(url):
         from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 

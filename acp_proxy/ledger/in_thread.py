@@ -38,6 +38,7 @@ class InThread(Generic[S]):
         self._source: S | None = None
         self._failed: tuple[float, LedgerError] | None = None
         self._jobs: SimpleQueue[tuple[Callable[[S], Any], Future[Any]] | None] = SimpleQueue()
+        self._busy = 0
         # A daemon: a database that does not answer must not keep the process from its end.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -49,6 +50,11 @@ class InThread(Generic[S]):
                 return await asyncio.wrap_future(self._put(question))
         except TimeoutError as error:
             raise LedgerUnavailableError(f"ledger: no answer within {self._deadline:g} s") from error
+
+    @property
+    def waiting(self) -> int:
+        """Questions without an answer yet."""
+        return self._jobs.qsize() + self._busy
 
     def open(self) -> None:
         """Wait until it is open, before anything else is asked. Raises LedgerError."""
@@ -73,6 +79,7 @@ class InThread(Generic[S]):
             question, future = job
             if not future.set_running_or_notify_cancel():  # its caller has given up
                 continue
+            self._busy = 1
             try:
                 future.set_result(question(self._opened()))
             except LedgerError as error:
@@ -80,6 +87,7 @@ class InThread(Generic[S]):
                 future.set_exception(error)
             except Exception as error:  # told to who asked; the thread is everybody's
                 future.set_exception(error)
+            self._busy = 0
         self._close()
 
     def _opened(self) -> S:

@@ -44,11 +44,11 @@ def dead_turns(read: Read, journals: Sequence[Path], now: int, dialect: Dialect)
     hosts = hosts_of(journals)
     where = f"owner_host IN ({', '.join('?' * len(hosts))}) OR expires_at < ?"
     found = read(*open_turns(dialect, where, (*hosts, now - ABANDONED)))
-    return [each for each in found if _is_dead(each, hosts, journals, now)]
+    return [each for each in found if is_dead(*open_turn(each), hosts, journals, now)]
 
 
-def _is_dead(found: tuple[Any, ...], hosts: Sequence[str], journals: Sequence[Path], now: int) -> bool:
-    turn, expires_at = open_turn(found)
+def is_dead(turn: OpenTurn, expires_at: int, hosts: Sequence[str], journals: Sequence[Path], now: int) -> bool:
+    """Whether a turn of one of these hosts, or an abandoned one, is to be booked at what it holds."""
     owner = turn.owner
     if owner.host not in hosts:
         return True  # abandoned long ago, or it would not have been found

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from acp_proxy.core.digest import digest
 from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.hub_address import canonical, is_hub
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.system.directories import HOW_SYNCHRONOUS, SYNCHRONOUS, state_directory
 
 POSTGRES_SCHEMES = ("postgresql", "postgres")
-EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"
+EXPECTED = "expected sqlite:///PATH, postgresql://HOST/DATABASE or https://HUB"
 
 # Both SQLite's WAL and the journal need locks and shared memory that hold for everybody who sees the file. They do not
 # where other machines see it, too: on a server, or on the host of a virtual machine, as with virtiofs, where a WAL was
@@ -63,6 +64,8 @@ def is_synchronous(url: str) -> bool:
 
 def canonical_url(url: str) -> str:
     """The canonical URL of a ledger: absolute, without credentials or options. Raises LedgerError."""
+    if is_hub(url):
+        return canonical(url)
     if not is_postgres(url):
         return sqlite_url(sqlite_path(url))
     from acp_proxy.ledger.postgres_address import Address
@@ -72,6 +75,11 @@ def canonical_url(url: str) -> str:
 
 def is_postgres(url: str) -> bool:
     return url.partition("://")[0] in POSTGRES_SCHEMES
+
+
+def is_shared(url: str) -> bool:
+    """Whether others read and write it too: a team's, in PostgreSQL or by a hub."""
+    return is_postgres(url) or is_hub(url)
 
 
 def sqlite_url(path: Path) -> str:

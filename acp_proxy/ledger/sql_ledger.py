@@ -63,6 +63,8 @@ from acp_proxy.ledger.writing.rows import NOTE_TITLE, STATE, costs_of, state_of,
 
 T = TypeVar("T")
 
+_ASKED_AT_ONCE = 200  # ids
+
 
 class _OwnersGoneError(Exception):
     """Holds that prevent admission belong to processes that are gone."""
@@ -237,6 +239,25 @@ class SqlLedger(SqlReader):
         """Whether its session has a row that ended after it began, as where its prompt waited behind another."""
         sql = f"SELECT 1 FROM session WHERE {OF_SESSION} AND ended_at > ?"
         return bool(self._read(sql, (*key_values(turn.origin, turn.session), turn.started_at)))
+
+    def users_of(self, organisation: str, turns: Sequence[str]) -> dict[str, str]:
+        """Whose these turns are, of those that run or have a row, by their ids."""
+        found: dict[str, str] = {}
+        for start in range(0, len(turns), _ASKED_AT_ONCE):
+            some = turns[start : start + _ASKED_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            sql = f"""
+                SELECT id, user_id FROM turn WHERE org_id = ? AND id IN ({marks})
+                UNION ALL SELECT turn, user_id FROM open_turn WHERE org_id = ? AND turn IN ({marks})
+            """
+            found.update(self._read(sql, (organisation, *some, organisation, *some)))
+        return found
+
+    def turns_of(self, hosts: Sequence[str], abandoned: int) -> list[tuple[OpenTurn, int]]:
+        """Open turns of these hosts' processes, or that expired before a time, with when they expire."""
+        some = f"owner_host IN ({', '.join('?' * len(hosts))})" if hosts else "1 = 0"
+        found = self._read(*open_turns(self.dialect, f"{some} OR expires_at < ?", (*hosts, abandoned)))
+        return [open_turn(each) for each in found]
 
     def grant(self, grant: Grant) -> None:
         values = [getattr(grant, name) for name in _GRANT_FIELDS]

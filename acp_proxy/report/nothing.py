@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from acp_proxy.ledger import LedgerReader, Query
-from acp_proxy.ledger.places import is_postgres
+from acp_proxy.ledger.places import is_shared
 from acp_proxy.report import name_of
 from acp_proxy.text.figures import clean
 from acp_proxy.text.times import Zone
@@ -52,7 +52,7 @@ def not_known(ledger: LedgerReader, organisation: str, names: Iterable[tuple[str
 def _no_title(ledger: LedgerReader, organisation: str, part: str) -> Iterator[str]:
     """A part of a title, of which every one has an empty one."""
     for asked, said in (
-        ("", _UNTITLED[is_postgres(ledger.url)]),
+        ("", _UNTITLED[is_shared(ledger.url)]),
         (part, f'no session with "{clean(part)}" in its title.'),
     ):
         titled = Query(where=(("organisation", organisation), ("title", asked)))

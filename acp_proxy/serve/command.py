@@ -16,7 +16,7 @@ import uvicorn
 
 from acp_proxy.config import Config
 from acp_proxy.ledger import LedgerUnavailableError
-from acp_proxy.ledger.places import is_postgres
+from acp_proxy.ledger.places import is_shared
 from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtocol, Crowd
 from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
@@ -44,7 +44,7 @@ def main(config: Config, environ: Mapping[str, str], say: TextIO | None) -> int:
             try:
                 site.open()
             except LedgerUnavailableError as error:
-                if not is_postgres(config.ledger.url):
+                if not is_shared(config.ledger.url):
                     raise
                 _tell(say, f"acp-proxy: serve: {error}; it is asked again\n")
             _serve(site, listener, Policy.of(_names(config, listener), token), environ, say)

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 OPEN_TO_ALL = ("/healthz", "/livez")  # tell nothing but whether the server works; what asks has no token
 
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -46,7 +46,7 @@ class Policy(Struct, frozen=True):
 
     @classmethod
     def of(cls, hosts: Iterable[str], token: Callable[[], str] | None) -> Policy:
-        return cls(frozenset(map(_name, hosts)), token)
+        return cls(frozenset(map(name_of, hosts)), token)
 
 
 class Guard:
@@ -64,7 +64,7 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
@@ -76,9 +76,9 @@ class Guard:
         hosts = headers.getlist("host")
         if not hosts and scope["path"] in OPEN_TO_ALL:
             hosts = ["localhost"]  # a load balancer asks in HTTP/1.0; browsers always name a host
-        if len(hosts) != 1 or not self._is_own(_name(hosts[0]), scope):
+        if len(hosts) != 1 or not self._is_own(name_of(hosts[0]), scope):
             return _refused(403, "this host is not served here; [serve] allowed_hosts names others")
-        if _is_foreign(headers, hosts[0]):
+        if is_foreign(headers, hosts[0]):
             return _refused(403, "requests of other sites are refused")
         if scope["method"] not in ("GET", "HEAD"):
             return _refused(405, "only GET and HEAD", {"Allow": "GET, HEAD"})
@@ -106,7 +106,7 @@ def _address(text: str) -> IPv4Address | IPv6Address:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-def _name(host: str) -> str:
+def name_of(host: str) -> str:
     """Without port, brackets and the final dot; in lower case."""
     name = host.strip().lower()
     if name.startswith("["):
@@ -114,7 +114,7 @@ def _name(host: str) -> str:
     return (name if name.count(":") > 1 else name.partition(":")[0]).removesuffix(".")
 
 
-def _is_foreign(headers: Headers, host: str) -> bool:
+def is_foreign(headers: Headers, host: str) -> bool:
     """Whether a browser says that another site asks. Who follows a link to here may see the page.
 
     What it says of sites is true also behind a proxy that asks by another name than it was asked for itself.

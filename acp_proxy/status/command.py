@@ -12,7 +12,7 @@ from acp_proxy.budget.current_user import here, own_subject
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load_to_answer
 from acp_proxy.config.files import expanded, user_file
 from acp_proxy.ledger import LedgerError, Tell, open_reader
-from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
+from acp_proxy.ledger.places import is_shared, journal_directories, sqlite_path
 from acp_proxy.status import formats
 from acp_proxy.status.cache import keep, marked, say
 from acp_proxy.status.overview import Status, status
@@ -45,7 +45,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
     if told:  # each time, not only at first
         sys.stderr.writelines(f"acp-proxy: {clean(each)}\n" for each in told)
         return None
-    keep(asked, environ, text, watched, _until(found, is_postgres(config.ledger.url)))
+    keep(asked, environ, text, watched, _until(found, is_shared(config.ledger.url)))
     return None
 
 
@@ -83,6 +83,6 @@ def _configuration(options: Mapping[str, str], environ: Mapping[str, str]) -> It
 def _ledger(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
     """Files and directories that have rows."""
     yield from map(str, journal_directories(environ))
-    if not is_postgres(config.ledger.url):
+    if not is_shared(config.ledger.url):
         ledger = sqlite_path(config.ledger.url)
         yield from (str(ledger), f"{ledger}-wal")

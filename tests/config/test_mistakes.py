@@ -90,11 +90,11 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
         ),
         (
             '[ledger]\nurl = "me:secret@db/x"\n',
-            "FILE:2: ledger.url: expected a path, sqlite:///PATH or postgresql://HOST/DATABASE",
+            "FILE:2: ledger.url: expected a path, sqlite:///PATH, postgresql://HOST/DATABASE or https://HUB",
         ),
         (
             '[ledger]\nurl = "sqlite:///"\n',
-            "FILE:2: ledger.url: expected a path, sqlite:///PATH or postgresql://HOST/DATABASE",
+            "FILE:2: ledger.url: expected a path, sqlite:///PATH, postgresql://HOST/DATABASE or https://HUB",
         ),
         (
             '[ledger]\nurl = "postgresql://me:a/b@db.example/ledger"\n',
@@ -169,7 +169,7 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
         (
             {"ledger": "mysql://u:secret@h/d"},
             {},
-            "--ledger: expected a path, sqlite:///PATH or postgresql://HOST/DATABASE",
+            "--ledger: expected a path, sqlite:///PATH, postgresql://HOST/DATABASE or https://HUB",
         ),
         (
             {"ledger": "postgresql://u:secret@h"},

@@ -41,6 +41,8 @@ def test_every_block_of_toml_is_a_configuration(tmp_path: Path, page: Path) -> N
     for number, text in enumerate(blocks(page.read_text(encoding="utf-8"), "toml")):
         if "project" in tomllib.loads(text):  # of a package
             continue
+        if "database" in tomllib.loads(text):  # of a hub, whose own tests read it
+            continue
         file = tmp_path / f"{number}.toml"
         file.write_text(text, encoding="utf-8")
         if text.startswith("# hub.toml"):

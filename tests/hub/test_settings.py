@@ -79,3 +79,9 @@ def test_a_wrong_database_is_one_line_without_its_password(tmp_path: Path) -> No
     said = refused(tmp_path, '[database]\nurl = "mysql://hub:hunter2@db/x"\n')
     assert "unknown scheme 'mysql'" in said
     assert "hunter2" not in said
+
+
+def test_the_documented_file_is_read(tmp_path: Path) -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "hub.md").read_text(encoding="utf-8")
+    text = documented.partition("## hub.toml\n```toml\n")[2].partition("```")[0]
+    assert loaded(tmp_path, text, DATABASE_PASSWORD="x").url == "https://hub.example.org"

@@ -12,6 +12,8 @@ import pytest
 
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from harness import hub
+from harness.hub import AsAsked
 from harness.places import mounted
 from harness.postgres import Server, running
 from tests.ledger.rows import Warnings
@@ -34,6 +36,10 @@ ISOLATIONS = ("read committed", "repeatable read", "serializable")
 
 # For tests of one connection at a time, to which all levels are the same: one of them stands for PostgreSQL.
 ONE_AT_A_TIME = pytest.mark.parametrize("url", ["sqlite", "read committed"], indirect=True)
+
+# And for what holds of a ledger by a hub as well, which reads on while its answer is read, and sends notices itself.
+EVERYWHERE = pytest.mark.parametrize("url", ["sqlite", *ISOLATIONS, "hub"], indirect=True)
+AND_HUB = pytest.mark.parametrize("url", ["sqlite", "read committed", "hub"], indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -67,13 +73,19 @@ def emptied(postgres: Server) -> Iterator[Callable[[str], None]]:
 
 
 @pytest.fixture(params=["sqlite", *ISOLATIONS])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of an empty ledger, once for each backend."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/ledger.db"
-    request.getfixturevalue("emptied")(request.param)
-    server: Server = request.getfixturevalue("postgres")
-    return server.url(quote(request.param))
+    match request.param:
+        case "sqlite":
+            yield f"sqlite:///{tmp_path}/ledger.db"
+        case "hub":
+            monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "any")
+            with hub.running(f"sqlite:///{tmp_path}/ledger.db", claims=AsAsked) as address:
+                yield address
+        case isolation:
+            request.getfixturevalue("emptied")(isolation)
+            server: Server = request.getfixturevalue("postgres")
+            yield server.url(quote(isolation))
 
 
 @pytest.fixture

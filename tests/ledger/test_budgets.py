@@ -22,13 +22,14 @@ from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
 from tests.core.accounts import budget, usd
-from tests.ledger.conftest import ONE_AT_A_TIME, Open
+from tests.ledger.conftest import AND_HUB, EVERYWHERE, ONE_AT_A_TIME, Open
 from tests.ledger.holds import CAP, ELSEWHERE, GONE, _moments, account, any_rows, held, hold, unique
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, NOTHING_KNOWN, ended, line, row
 
 OF_ALICE, OF_BOB = (budget("1 USD", scope=Scope(user=(name,))) for name in ("alice", "bob"))
 
 
+@EVERYWHERE
 class TestHolds:
     def test_a_hold_counts_until_its_row_is_appended_and_the_row_from_then_on(self, ledger: BudgetLedger) -> None:
         assert hold(ledger, "a", (CAP, "0.4")).admitted
@@ -154,6 +155,7 @@ class TestHolds:
         assert [one.count for one in ledger.decision_counts("default")] == [3]
 
 
+@EVERYWHERE
 class TestExpiry:
     def test_a_hold_counts_until_it_expires_and_longer_with_a_beat(self, ledger: BudgetLedger) -> None:
         hold(ledger, "a", (CAP, "0.6"), owner=ELSEWHERE)
@@ -227,7 +229,7 @@ class TestExpiry:
         assert ledger.settle_dead(NOON + EXPIRY + ABANDONED + 1) == 1
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 class TestStandings:
     @pytest.mark.parametrize(
         "of",
@@ -323,24 +325,6 @@ class TestStandings:
         each = [account(budget("9 USD", per="user"), origin) for origin in (ALICE, BOB)]
         found = ledger.standing([*each[:1] * 600, *each[1:]], NOON)
         assert [standing.spent for standing in found] == [usd("0.01")] * 601
-
-    def test_no_question_grows_with_the_number_of_accounts_that_are_held_against(self, ledger: BudgetLedger) -> None:
-        assert isinstance(ledger, SqlLedger)
-        one = account(budget("9 USD", "turn"))
-        hold(ledger, "t", (one, "1"))
-
-        def longest(number: int) -> int:
-            """How many values a statement has; PostgreSQL takes 32,767."""
-            asked: list[int] = []
-
-            def read(sql: str, values: Sequence[Any]) -> list[Any]:
-                asked.append(len(values))
-                return ledger._read(sql, values)
-
-            live_standings(read, [one] * number, NOON, ledger.dialect, ledger.settle_dead)
-            return max(asked)
-
-        assert longest(600) == longest(50)
 
     def test_where_estimates_count_a_turn_without_a_price_charges_its_hold(self, ledger: BudgetLedger) -> None:
         estimating = account(budget("9 USD", name="estimating", on_unpriced="estimate"))
@@ -441,6 +425,7 @@ def comparable(sums: Any) -> str:
     return repr(replace(sums, costs=tuple(sorted(sums.costs, key=lambda cost: cost.currency))))
 
 
+@EVERYWHERE
 class TestGrants:
     def grant(self, name: str, **rest: Any) -> Grant:
         fields = {"value": None, "amount": usd("5"), "unit": "USD", "at": NOON, "until": NOON + 2 * HOUR}
@@ -538,3 +523,23 @@ class TestRecentCosts:
         assert len(ledger.recent_costs("default", ALICE.agent, "USD", model="rare")) == 1
         ledger.append([row(at=NOON + 1000)])
         assert ledger.recent_costs("default", ALICE.agent, "USD", model="rare") == []
+
+
+@ONE_AT_A_TIME
+def test_no_question_grows_with_the_number_of_accounts_that_are_held_against(ledger: BudgetLedger) -> None:
+    assert isinstance(ledger, SqlLedger)
+    one = account(budget("9 USD", "turn"))
+    hold(ledger, "t", (one, "1"))
+
+    def longest(number: int) -> int:
+        """How many values a statement has; PostgreSQL takes 32,767."""
+        asked: list[int] = []
+
+        def read(sql: str, values: Sequence[Any]) -> list[Any]:
+            asked.append(len(values))
+            return ledger._read(sql, values)
+
+        live_standings(read, [one] * number, NOON, ledger.dialect, ledger.settle_dead)
+        return max(asked)
+
+    assert longest(600) == longest(50)

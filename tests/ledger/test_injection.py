@@ -14,11 +14,11 @@ from acp_proxy.ledger.owners import Owner
 from acp_proxy.report import BY, report
 from acp_proxy.text.times import UTC_ZONE
 from tests.core.accounts import budget, usd
-from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import account, held
 from tests.ledger.rows import ALICE, BOB, NOON, line, row
 
-pytestmark = ONE_AT_A_TIME
+pytestmark = AND_HUB
 
 ATTACKS = (
     "'; DROP TABLE turn; --",

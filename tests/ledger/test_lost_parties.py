@@ -12,11 +12,11 @@ from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from tests.core.accounts import budget, usd
-from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import CAP, account, held, hold
 from tests.ledger.rows import ALICE, NOON, NOTHING_KNOWN, ended, line
 
-pytestmark = ONE_AT_A_TIME
+pytestmark = AND_HUB
 
 TOKENS = account(budget("1000 tokens", name="tokens"))
 TURNS = account(budget("9 turns", name="turns"))

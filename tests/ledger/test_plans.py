@@ -18,7 +18,7 @@ from acp_proxy.ledger import open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.notices import Subscription
 from acp_proxy.ledger.plans import KEPT, MOST_CHANGES, MOST_WINDOWS
-from tests.ledger.conftest import ONE_AT_A_TIME, PATIENCE, Open
+from tests.ledger.conftest import AND_HUB, ONE_AT_A_TIME, PATIENCE, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON
 
 END = NOON + 5 * HOUR
@@ -36,7 +36,7 @@ def kept(ledger: BudgetLedger, user: str | None = None) -> list[PlanWindow]:
     return [state.told for state in ledger.plans("default", user)]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_the_latest_of_each_window_agent_and_user_is_kept(ledger: BudgetLedger, another: Open) -> None:
     ledger.note_plan(ALICE, [WEEK, FIVE])
     ledger.note_plan(BOB, [FIVE])
@@ -53,7 +53,7 @@ def test_the_latest_of_each_window_agent_and_user_is_kept(ledger: BudgetLedger, 
     assert ledger.plans("another") == []
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_an_older_message_changes_nothing(ledger: BudgetLedger) -> None:
     ledger.note_plan(ALICE, [after(5, 20)])
     (state,) = ledger.note_plan(ALICE, [after(4, 90)])
@@ -62,20 +62,20 @@ def test_an_older_message_changes_nothing(ledger: BudgetLedger) -> None:
     assert [change.told for change in ledger.plan_changes("default")] == [after(5, 20)]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_a_message_that_is_noted_twice_is_there_once(ledger: BudgetLedger) -> None:
     assert ledger.note_plan(ALICE, [FIVE]) == ledger.note_plan(ALICE, [FIVE])
     assert len(ledger.plan_changes("default")) == 1
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_a_message_that_tells_a_part_leaves_the_rest_of_the_same_window(ledger: BudgetLedger) -> None:
     ledger.note_plan(ALICE, [after(0, 40)])
     ledger.note_plan(ALICE, [PlanWindow("five_hour", None, "rejected", None, None, NOON + MINUTE)])
     assert kept(ledger) == [PlanWindow("five_hour", FULL * 40 // 100, "rejected", END, None, NOON + MINUTE)]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_what_was_used_of_a_window_that_was_reset_says_nothing_of_the_next(ledger: BudgetLedger) -> None:
     ledger.note_plan(ALICE, [after(0, 40)])
     ledger.note_plan(ALICE, [replace(FIVE, used=None, resets_at=None, seen_at=END)])
@@ -83,7 +83,7 @@ def test_what_was_used_of_a_window_that_was_reset_says_nothing_of_the_next(ledge
     assert (state.told.used, state.told.resets_at, state.first_at) == (None, None, END)
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_a_reset_that_is_told_a_second_later_is_that_of_the_same_window(ledger: BudgetLedger) -> None:
     ledger.note_plan(ALICE, [FIVE])
     ledger.note_plan(ALICE, [replace(after(9, 30), resets_at=END + SECOND)])
@@ -94,7 +94,7 @@ def test_a_reset_that_is_told_a_second_later_is_that_of_the_same_window(ledger: 
     assert (state.told.resets_at, state.first_at) == (END + 5 * HOUR, NOON + 10 * MINUTE)
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_history_has_what_was_news(ledger: BudgetLedger, url: str) -> None:
     tenths = [replace(FIVE, used=FULL // 10 + step * 1000, seen_at=NOON + step * SECOND) for step in range(25)]
     for told in tenths:  # a tenth of a percent each time
@@ -121,7 +121,7 @@ def test_history_is_bounded(tmp_path: Path) -> None:
         assert found[-1].told.seen_at == NOON + MOST_CHANGES + 19
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_windows_that_an_agent_makes_up_are_bounded(ledger: BudgetLedger) -> None:
     ledger.note_plan(BOB, [FIVE])
     for step in range(MOST_WINDOWS + 5):
@@ -133,7 +133,7 @@ def test_windows_that_an_agent_makes_up_are_bounded(ledger: BudgetLedger) -> Non
     assert kept(ledger, "bob") == [FIVE]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_a_window_that_nobody_tells_any_more_is_forgotten(ledger: BudgetLedger) -> None:
     ledger.note_plan(ALICE, [FIVE, WEEK])
     ledger.note_plan(ALICE, [replace(WEEK, window="month", seen_at=NOON + KEPT)])

@@ -14,14 +14,14 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from tests.cases import each_of
 from tests.core.accounts import account, budget, usd
-from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.conftest import AND_HUB
 from tests.ledger.rows import ALICE, NOON, line, row
 
 NO_REPEATS = "".join(f"{number:x}-{number * number:x} " for number in range(4000))  # which no index makes smaller
 IDS = ["", " ", "x" * 300, "x" * 301, NO_REPEATS, "🦆" * 5000, "half a pair \ud83d", "a\0b", "line\nfeed \x1b[2J"]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 @pytest.mark.parametrize("session", IDS, ids=lambda session: repr(session)[:20])
 def test_a_session_of_any_id_is_booked_goes_on_and_has_a_budget_of_its_own(ledger: BudgetLedger, session: str) -> None:
     ledger.append([row(session=f"{session}!", state=SessionState(title="another"))])

@@ -9,10 +9,10 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Counters
 from acp_proxy.ledger import Ledger, Query, Row
-from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.conftest import AND_HUB
 from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
-pytestmark = ONE_AT_A_TIME
+pytestmark = AND_HUB
 
 BEFORE = SessionState(1, 2, True, (), Money.of("1", "USD"), Counters(input=1), "opus", "Before")
 AFTER = SessionState(3, 4, False, (), Money.of("5", "credits"), Counters(input=6), "haiku", "After")

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.settings import KEPT, Settings
-from tests.ledger.conftest import ONE_AT_A_TIME, Open
+from tests.ledger.conftest import AND_HUB, Open
 from tests.ledger.rows import NOON
 
-pytestmark = ONE_AT_A_TIME
+pytestmark = AND_HUB
 
 LAPTOP = Settings("default", "laptop", "alice", "admin", "d1", 1, NOON)
 

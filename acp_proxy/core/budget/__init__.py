@@ -151,7 +151,7 @@ class Account(Struct, frozen=True):
     def told_to(self, user: str) -> Account:
         """The same, but with the key under which something is announced to each user by themselves."""
         where = (*self.filter.where, ("user", user))
-        return replace(self, key=_key(self.budget, where, self.bounds))
+        return replace(self, key=account_key(self.budget, where, self.bounds))
 
 
 def accounts_for(
@@ -169,7 +169,7 @@ def account_of(budget: Budget, subject: Subject, at: int, zone: tzinfo, turn: st
     bounds = budget.window.bounds(at, zone)
     value = None if budget.per is None else subject.of(budget.per)
     where = tuple(_where(budget, subject, turn))
-    return Account(budget, _key(budget, where, bounds), Filter(where, budget.scope), bounds, value)
+    return Account(budget, account_key(budget, where, bounds), Filter(where, budget.scope), bounds, value)
 
 
 class Standing(Struct, frozen=True):
@@ -232,7 +232,7 @@ def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, s
         yield "process", subject.process or ""
 
 
-def _key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> str:
+def account_key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> str:
     """JSON, because names may hold any separator. A rolling window moves, so its start is no part of it.
 
     The unit is: what is held in one currency is no amount of another, nor of tokens.

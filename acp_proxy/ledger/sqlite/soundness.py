@@ -10,12 +10,12 @@ from contextlib import closing
 from pathlib import Path
 
 from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.places import is_postgres, sqlite_path
+from acp_proxy.ledger.places import is_shared, sqlite_path
 
 
 def fault_in(url: str) -> LedgerError | None:
     """One line that names the column; None for a sound ledger. Asked when something has failed: it reads all of it."""
-    if is_postgres(url):
+    if is_shared(url):
         return None
     found = _strange_value(sqlite_path(url))
     return LedgerError(f"ledger {sqlite_path(url)}: another program has changed this file: {found}") if found else None

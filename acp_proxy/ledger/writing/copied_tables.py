@@ -10,7 +10,7 @@ from typing import Any
 
 from acp_proxy.ledger.statements import Read, Write, insert
 
-_TABLES = ("granted", "announced", "surcharge", "work")
+COPIED = ("granted", "announced", "surcharge", "work")
 
 
 class CopiedTables:
@@ -22,7 +22,7 @@ class CopiedTables:
 
     def all(self) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
         """Tables with all that is in them."""
-        for table in _TABLES:
+        for table in COPIED:
             yield table, self._read(f"SELECT * FROM {table}", ())
 
     def add(self, table: str, rows: Sequence[Sequence[Any]]) -> int:

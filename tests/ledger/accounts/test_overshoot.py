@@ -12,11 +12,11 @@ from acp_proxy.ledger import OpenTurn, Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Overshoot
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
-from tests.ledger.conftest import ONE_AT_A_TIME, Open
+from tests.ledger.conftest import AND_HUB, Open
 from tests.ledger.holds import CAP, ELSEWHERE, GONE, account, hold, overshot
 from tests.ledger.rows import ALICE, BOB, NOON, line, row
 
-pytestmark = ONE_AT_A_TIME
+pytestmark = AND_HUB
 
 
 def test_only_what_is_above_the_limit_counts(ledger: BudgetLedger) -> None:

@@ -23,7 +23,7 @@ from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from acp_proxy.system.ids import uuid7
 from tests.core.accounts import budget, usd
-from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import account, held, hold
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
@@ -93,7 +93,7 @@ def test_what_moves_in_a_quarter_of_an_hour_has_no_totals_looked_through() -> No
     assert "total" not in asked[0]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_accounts_with_and_without_a_kept_sum_stand_as_their_rows_say(ledger: BudgetLedger) -> None:
     ledger.append([row(), row(origin=BOB), row(session="s2", at=NOON + MINUTE)])
     accounts = [account(each, origin) for each in _budgets() for origin in (ALICE, BOB)]

@@ -25,7 +25,7 @@ from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.session_keys import TABLES, session_key
 from acp_proxy.report import Line, line_of_all
 from acp_proxy.report.ranked import ranked_sessions
-from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import CAP, ELSEWHERE, hold
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.steps import tables_since
@@ -38,7 +38,7 @@ def last_turn_of(ledger: BudgetLedger, user: str) -> str | None:
     return found.entry.id if found else None
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_a_users_last_turn_is_the_one_that_began_last(ledger: BudgetLedger) -> None:
     rows = [row(session=f"s{number}", at=NOON + number * HOUR) for number in range(30)]
     ledger.append([*rows, row(session="later", origin=BOB, at=NOON + 40 * HOUR)])
@@ -99,7 +99,7 @@ def test_who_has_few_of_a_teams_sessions_has_those_of_others_not_looked_through(
     assert taken[0] == pytest.approx(taken[1], rel=0.2)
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_an_agent_is_known_by_the_versions_that_its_sessions_had_last(ledger: BudgetLedger) -> None:
     newer, nameless = replace(ALICE, agent_version="0.200.0"), replace(BOB, agent="other", agent_version=None)
     ledger.append([row(), row(session="s2"), row(origin=newer, session="s2", at=NOON + HOUR), row(origin=nameless)])
@@ -110,7 +110,7 @@ def test_an_agent_is_known_by_the_versions_that_its_sessions_had_last(ledger: Bu
     ]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_the_last_sessions_are_found_by_title_user_or_project_in_any_case(ledger: BudgetLedger) -> None:
     eve = replace(ALICE, user="Ève", project=None)
     ledger.append([row(session="titled"), row(session="bobs", origin=BOB), row(session="eves", origin=eve)])
@@ -120,7 +120,7 @@ def test_the_last_sessions_are_found_by_title_user_or_project_in_any_case(ledger
         assert [found.session for found in ledger.recent.sessions("default", 9, find=find)] == sessions
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> None:
     entry = Entry("long", "long", "turn", NOON, NOON + 5 * HOUR, "end_turn", (line(),), "agent", "computed")
     long = Row(ALICE, entry)
@@ -129,7 +129,7 @@ def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> 
     assert last_turn_of(ledger, "alice") == short.entry.id
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_rows_of_other_kinds_are_no_turns(ledger: BudgetLedger) -> None:
     turn = row(session="s1")
     others = [row(session="s1", at=NOON + HOUR, kind="compaction"), row(session="s2", at=NOON + HOUR, kind="side")]
@@ -137,13 +137,13 @@ def test_rows_of_other_kinds_are_no_turns(ledger: BudgetLedger) -> None:
     assert last_turn_of(ledger, "alice") == turn.entry.id
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_the_last_turn_is_read_as_every_row_is(ledger: BudgetLedger) -> None:
     ledger.append([row()])
     assert ledger.recent.last_turn("default", "alice") == next(iter(ledger.rows(Query())))
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_of_a_session_the_last_rows_are_read_in_the_order_of_time(ledger: BudgetLedger) -> None:
     rows = [row(at=NOON + number * MINUTE) for number in range(5)]
     ledger.append(rows)
@@ -152,7 +152,7 @@ def test_of_a_session_the_last_rows_are_read_in_the_order_of_time(ledger: Budget
     assert ledger.recent.last_turn("default", "alice") == rows[-1]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_a_session_is_found_by_its_id_whoever_has_one_of_it(ledger: BudgetLedger) -> None:
     elsewhere = Origin("another", "alice", "core", "web", "laptop", ALICE.agent, None, None)
     ledger.append([row(session="same", origin=origin) for origin in (ALICE, BOB, elsewhere)])
@@ -162,7 +162,7 @@ def test_a_session_is_found_by_its_id_whoever_has_one_of_it(ledger: BudgetLedger
     assert not list(ledger.recent.named("none"))
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_sessions_are_found_by_the_beginning_of_their_keys(ledger: BudgetLedger) -> None:
     origins = (ALICE, BOB, replace(ALICE, organisation="another"))
     ledger.append([row(session=f"s{number % 7}", origin=origin) for number in range(20) for origin in origins])
@@ -188,7 +188,7 @@ def test_sessions_of_a_ledger_from_before_keys_were_kept_are_found_by_them(tmp_p
         assert [found.session for found in ledger.recent.keyed(session_key(ALICE, "s1"))] == ["s1"]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 @pytest.mark.parametrize("offset", [0, 4, -20, 23, 55, -48])
 @pytest.mark.parametrize("cut", [0, 7 * MINUTE])
 def test_days_begin_by_quarter_hours_before_those_of_utc(ledger: BudgetLedger, offset: int, cut: int) -> None:
@@ -208,7 +208,7 @@ def test_days_begin_by_quarter_hours_before_those_of_utc(ledger: BudgetLedger, o
         assert {sums.key[0]: sums.rows for sums in ledger.summed(query, (name,))} == expected
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 @pytest.mark.parametrize("by", [(), ("model",), ("user", "kind")])
 def test_local_days_add_up_to_what_their_quarter_hours_do(ledger: BudgetLedger, by: tuple[str, ...]) -> None:
     """Whole days, with nothing left of what is the neighbour's: no row, no currency, no line."""
@@ -241,7 +241,7 @@ def _any_row(chance: Random) -> Row:
     )
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_sessions_come_with_what_their_rows_add_up_to(ledger: BudgetLedger) -> None:
     """As they are found and added up each by itself, also when there are more than are read at once."""
     chance = Random(7)
@@ -262,7 +262,7 @@ def test_sessions_come_with_what_their_rows_add_up_to(ledger: BudgetLedger) -> N
             assert len(found) == len(sessions)
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_the_costliest_sessions_are_the_first_of_all_in_the_order_of_a_report(ledger: BudgetLedger) -> None:
     chance = Random(11)
     alike = [row(session=f"alike {number}") for number in range(600)]
@@ -282,7 +282,7 @@ def test_the_costliest_sessions_are_the_first_of_all_in_the_order_of_a_report(le
         assert ledger.costliest_sessions(Query(), currencies, 1)[0] == [first]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_rows_of_sessions_with_a_title_come_in_their_order_out_of_more_than_a_chunk(ledger: BudgetLedger) -> None:
     ledger.append([row(session="ab"[number % 2], at=NOON + number, id=f"{number:05}") for number in range(4100)])
     ledger.note_session(ALICE, "a", "Fix the Tests", NOON)
@@ -293,7 +293,7 @@ def test_rows_of_sessions_with_a_title_come_in_their_order_out_of_more_than_a_ch
     assert len(list(ledger.rows(Query(where=(("title", None),))))) == 2050
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_rows_of_a_title_that_many_sessions_have_come_in_their_order(ledger: BudgetLedger) -> None:
     titles = ("Fix the Tests", "Fix the tests again", None)
     ledger.append(
@@ -365,7 +365,7 @@ def test_a_row_that_is_taken_away_while_the_costliest_are_looked_for_is_left_out
     assert [each.entry.id for each in found] == ["a", "c"]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_rows_are_counted_by_four_weeks_and_by_the_days_in_them(ledger: BudgetLedger) -> None:
     day, four_weeks = 24 * HOUR, 28 * 24 * HOUR
     first = NOON // four_weeks
@@ -376,7 +376,7 @@ def test_rows_are_counted_by_four_weeks_and_by_the_days_in_them(ledger: BudgetLe
     assert ledger.recent.rows_by_day("default", first) == {begin // day: 4, NOON // day: 4, end // day - 1: 2}
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 def test_turns_that_are_held_for_are_open_until_that_expires_the_oldest_first(ledger: BudgetLedger) -> None:
     for turn, at in (("b", NOON), ("c", NOON - 1), ("a", NOON)):
         hold(ledger, turn, (CAP, "0.1"), now=at, owner=ELSEWHERE)

@@ -532,7 +532,7 @@ class TestUrls:
             ("sqlite://x", r"expected sqlite:///PATH"),
             ("sqlite:///", r"expected sqlite:///PATH"),
             ("sqlite:///a/", r"expected sqlite:///PATH"),
-            ("/var/lib/ledger.db", r"expected sqlite:///PATH or postgresql://"),
+            ("/var/lib/ledger.db", r"expected sqlite:///PATH, postgresql://"),
             ("mysql://root:secret@db/x", r"unknown scheme 'mysql', expected sqlite:///PATH"),
             ("postgresql://root:secret@db/", r"without a database, expected postgresql://HOST/DATABASE"),
             ("postgresql://root:secret@[db/x", r"cannot be read, expected postgresql://HOST/DATABASE"),

@@ -16,7 +16,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
 from acp_proxy.ledger.sums.tallies import NO_BOUND, TABLES, Tally
-from tests.ledger.conftest import ONE_AT_A_TIME, Open
+from tests.ledger.conftest import AND_HUB, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.steps import tables_since
 
@@ -45,7 +45,7 @@ def fill(ledger: BudgetLedger) -> None:
     )
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 class TestTallies:
     def test_turns_fall_into_buckets_with_their_exact_sums(self, ledger: BudgetLedger) -> None:
         fill(ledger)
@@ -102,7 +102,7 @@ class TestTallies:
         assert ("turn_cost", (ALICE.agent, "other", "USD"), 10_000_000) in tallies(ledger)
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 class TestWholes:
     def test_they_add_up_to_what_rows_add_up_to(self, ledger: BudgetLedger) -> None:
         fill(ledger)
@@ -133,7 +133,7 @@ class TestWholes:
         assert everything == bounded
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 class TestLabels:
     def values(self, ledger: BudgetLedger, dimension: str) -> list[str]:
         return [label.value for label in ledger.tallied.labels(ORGANISATION) if label.dimension == dimension]
@@ -177,7 +177,7 @@ class TestLabels:
         assert self.values(ledger, "model") == ["opus", "gpt-9"]
 
 
-@ONE_AT_A_TIME
+@AND_HUB
 class TestActiveSessions:
     def test_those_with_a_row_that_ended_since_count(self, ledger: BudgetLedger) -> None:
         ledger.append([row(), row(session="s2", at=NOON - 10 * MINUTE), row(origin=replace(BOB, agent="codex"))])

@@ -1,0 +1,26 @@
+"""`acp-proxy hub`: one service for a team, in front of a ledger."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from acp_proxy.cli import options
+
+NAME = "hub"
+SAYS = "one service for a team: sign-in, budgets and reports, with no database password on any machine"
+EXAMPLE = "hub --config /etc/acp-proxy/hub.toml"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--config", metavar="FILE", help="hub.toml; by default a hub for this machine alone")
+    command.add_argument("--port", metavar="N", help="by default 8765; 0 picks a free one")
+
+
+def main(asked: argparse.Namespace) -> int:
+    with options.installed("hub", "hub"):
+        from acp_proxy.hub import command
+    given = None if asked.config is None else Path(asked.config).expanduser()
+    return command.main(given, asked.port, os.environ, sys.stderr)

@@ -1,0 +1,144 @@
+"""The API: a route for each call of `ledger/hub`, with who asks by their token, and one line for what goes wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from acp_proxy.hub.api import budgets, operation, reports, turns
+from acp_proxy.hub.api.claims import ByToken, Claims
+from acp_proxy.hub.api.desk import Answer, Desk
+from acp_proxy.hub.api.problems import RefusedError, problem
+from acp_proxy.hub.identity import Identity
+from acp_proxy.hub.ledgers import Ledgers
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn
+from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, Nothing
+from acp_proxy.ledger.sql_ledger import SqlLedger
+from acp_proxy.system.decoding import json_decoder
+
+ANSWERS: Sequence[Answer] = (*turns.ANSWERS, *budgets.ANSWERS, *reports.ANSWERS, *operation.ANSWERS)
+
+Identify = Callable[[str | None, int], Awaitable[Identity]]
+"""Who sends this `Authorization`, at a time (Unix s). Raises RefusedError."""
+
+
+class Api:
+    """`routes` are those of all calls. `clock` is Unix time in ns."""
+
+    def __init__(
+        self,
+        ledgers: Ledgers,
+        identify: Identify,
+        warn: Warn,
+        *,
+        claims: Callable[[Identity], Claims] = ByToken,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._ledgers = ledgers
+        self._identify = identify
+        self._warn = warn
+        self._claims = claims
+        self._clock = clock
+        self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
+
+    def _endpoint(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            try:
+                return await self._answered(answer, request)
+            except RefusedError as error:
+                return problem(error.status, str(error))
+            except RowRefusedError as error:
+                return problem(422, str(error))
+            except LedgerUnavailableError as error:
+                return problem(503, str(error), Retry_After="1")
+            except LedgerError as error:
+                self._warn("hub.failed", path=answer.call.path, error=str(error))
+                return problem(500, str(error))
+            except ValueError as error:
+                return problem(400, " ".join(str(error).split()))
+
+        return endpoint
+
+    async def _answered(self, answer: Answer, request: Request) -> Response:
+        who = await self._identify(request.headers.get("authorization"), self._clock() // 10**9)
+        if who.role not in answer.roles:
+            raise RefusedError(403, f"expected the role {' or '.join(answer.roles)}, not {who.role}")
+        asked = await _asked(answer.call.asks, request)
+        claims, now = self._claims(who), self._clock()
+
+        def question(ledger: SqlLedger) -> Any:
+            return answer.give(Desk(ledger, who, claims, now), asked)
+
+        if answer.call.streams:
+            return StreamingResponse(await _begun(self._lines(question)), media_type=NDJSON)
+        given = await self._ledgers.ask(_without_refusals(question), writes=answer.writes)
+        if isinstance(given, Exception):
+            raise given
+        if isinstance(given, Nothing):
+            return Response(status_code=204)
+        return Response(msgspec.json.encode(given), media_type="application/json")
+
+    async def _lines(self, question: Callable[[SqlLedger], Any]) -> AsyncIterator[bytes]:
+        """The last one is empty: without it the answer was cut."""
+        async for some in self._ledgers.stream(question):
+            yield b"".join(msgspec.json.encode(each) + b"\n" for each in some)
+        yield b"\n"
+
+
+def _without_refusals(question: Callable[[SqlLedger], Any]) -> Callable[[SqlLedger], Any]:
+    """What is refused comes back as a value: as an error it would cost the ledger's connection."""
+
+    def answered(ledger: SqlLedger) -> Any:
+        try:
+            return question(ledger)
+        except RowRefusedError as error:
+            return error
+
+    return answered
+
+
+async def _begun(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """With its first part there: what goes wrong before it is a status."""
+    first = await anext(lines)
+
+    async def all_of_them() -> AsyncIterator[bytes]:
+        yield first
+        async for each in lines:
+            yield each
+
+    return all_of_them()
+
+
+async def _asked(kind: type[Any], request: Request) -> Any:
+    """What is asked: by the body, or where a call has none by path and query. Raises RefusedError."""
+    if kind is Nothing:
+        return Nothing()
+    if request.method == "DELETE":
+        body = msgspec.json.encode({**request.query_params, **request.path_params})
+    else:
+        body = await _body(request)
+    try:
+        return json_decoder(kind).decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise RefusedError(400, " ".join(str(error).split())) from error
+
+
+async def _body(request: Request) -> bytes:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":  # which no form of another site can send
+        raise RefusedError(415, "expected application/json")
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LARGEST_BODY:
+                raise RefusedError(413, f"expected at most {LARGEST_BODY // 2**20} MiB")
+    except ClientDisconnect as error:
+        raise RefusedError(400, "the request ended too early") from error
+    return bytes(body)

@@ -1,0 +1,50 @@
+"""What an answer is made with: the ledger, who asks, and the hub's clock; and which answers there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from acp_proxy.hub.api.claims import Claims
+from acp_proxy.hub.identity import Identity, Role
+from acp_proxy.ledger.hub.wire import Call
+from acp_proxy.ledger.sql_ledger import SqlLedger
+
+EVERYBODY: tuple[Role, ...] = ("administrator", "finance", "lead", "developer", "service")
+SEES_ALL: tuple[Role, ...] = ("administrator", "finance")
+ADMINISTRATOR: tuple[Role, ...] = ("administrator",)
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class Desk(Struct, frozen=True):
+    """In the ledger's thread. `now` is Unix ns."""
+
+    ledger: SqlLedger
+    who: Identity
+    claims: Claims
+    now: int
+
+
+class Answer(Struct, frozen=True):
+    """How a call is answered, and who may make it. `writes`: it needs the thread that writes."""
+
+    call: Call[Any, Any]
+    give: Callable[[Desk, Any], Any]
+    roles: tuple[Role, ...]
+    writes: bool
+
+
+def reads(call: Call[Q, A], give: Callable[[Desk, Q], A], roles: tuple[Role, ...] = EVERYBODY) -> Answer:
+    return Answer(call, give, roles, writes=False)
+
+
+def writes(call: Call[Q, A], give: Callable[[Desk, Q], A], roles: tuple[Role, ...] = EVERYBODY) -> Answer:
+    return Answer(call, give, roles, writes=True)
+
+
+def streams(call: Call[Q, A], give: Callable[[Desk, Q], Iterable[A]], roles: tuple[Role, ...] = EVERYBODY) -> Answer:
+    return Answer(call, give, roles, writes=False)

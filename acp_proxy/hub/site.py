@@ -1,0 +1,99 @@
+"""What a hub serves: the API for proxies, metrics for who sees all, and whether it works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from acp_proxy.config import Config, without_files
+from acp_proxy.config.applied import catalog_of
+from acp_proxy.hub.api import Api
+from acp_proxy.hub.api.problems import RefusedError, problem
+from acp_proxy.hub.auth.access_tokens import NotSignedInError
+from acp_proxy.hub.auth.authenticator import Authenticator
+from acp_proxy.hub.identity import Identity
+from acp_proxy.hub.ledgers import Ledgers
+from acp_proxy.hub.settings import Settings
+from acp_proxy.hub.store import AskedStore, Store
+from acp_proxy.ledger import LedgerError, Warn
+from acp_proxy.ledger.sql_ledger import SqlLedger
+from acp_proxy.metrics import CONTENT_TYPE, Exporter
+from acp_proxy.serve.scrapes import Scrapes
+
+_SEES_ALL = ("administrator", "finance")
+
+
+class Site:
+    """`application` is ASGI without a guard. `clock` is Unix time in ns."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        warn: Warn,
+        clock: Callable[[], int] = time.time_ns,
+        more: Sequence[BaseRoute] = (),
+    ) -> None:
+        self.ledgers = Ledgers(settings.database.url, settings.database.connections, warn, clock)
+        self.store = AskedStore(partial(self.ledgers.ask, writes=True), settings.organisation)
+        self.authenticator = Authenticator(self.store)
+        self._clock = clock
+        self._exporter = _exporter(settings, environ)
+        api = Api(self.ledgers, self.identify, warn, clock=clock)
+        routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
+        self.application = Starlette(routes=[*api.routes, *routes, *more])
+        self.application.router.redirect_slashes = False
+
+    async def first_token(self) -> str | None:
+        """An administrator's, where there is none yet. Raises LedgerError."""
+        now = self._clock() // 10**9
+
+        def first(store: Store) -> str | None:
+            return store.tokens.first(now)
+
+        return await self.store(first)
+
+    async def identify(self, authorization: str | None, now: int) -> Identity:
+        try:
+            return await self.authenticator.identity_of(authorization, None, now)
+        except NotSignedInError as error:
+            raise RefusedError(401, f"{error}; acp-proxy login signs in") from error
+
+    async def _metrics(self, request: Request) -> Response:
+        try:
+            who = await self.identify(request.headers.get("authorization"), self._clock() // 10**9)
+            if who.role not in _SEES_ALL:
+                return problem(403, f"metrics are of everybody; expected the role {' or '.join(_SEES_ALL)}")
+            text = await self.ledgers.ask(self._scraped, writes=False)
+        except RefusedError as error:
+            return problem(error.status, str(error), WWW_Authenticate='Basic realm="acp-proxy"')
+        except LedgerError:
+            text = self._exporter.without_ledger()
+        return Response(text, media_type=CONTENT_TYPE)
+
+    def _scraped(self, ledger: SqlLedger) -> bytes:
+        return Scrapes(ledger, self._exporter).text()
+
+    async def _health(self, _: Request) -> Response:
+        try:
+            await self.ledgers.ask(SqlLedger.clock_ahead, writes=False)
+        except LedgerError:
+            return PlainTextResponse("the ledger does not answer\n", 503)
+        return PlainTextResponse("ok\n")
+
+
+async def _alive(_: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+def _exporter(settings: Settings, environ: Mapping[str, str]) -> Exporter:
+    config: Config = without_files({"ledger": settings.database.url, "organisation": settings.organisation}, environ)
+    catalog = catalog_of(config)
+    catalog.read()
+    return Exporter(config, catalog)

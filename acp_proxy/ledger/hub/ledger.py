@@ -1,0 +1,203 @@
+"""A ledger that a hub keeps: a `BudgetLedger`. Who a row or a hold belongs to is for the hub to say, by the token.
+
+What processes of this machine left when they died is found here, where their journals and pids are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+from msgspec.structs import replace
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.plan_limits import PlanStanding
+from acp_proxy.core.budget.verdict import Verdict
+from acp_proxy.core.entry import Origin, SessionState
+from acp_proxy.core.notice import Notice
+from acp_proxy.core.plans import PlanState, PlanWindow
+from acp_proxy.core.session_ids import booked
+from acp_proxy.ledger import LedgerForbiddenError, OpenTurn, Row, RowRefusedError, Warn
+from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
+from acp_proxy.ledger.exports import Exports
+from acp_proxy.ledger.hub import questions, wire
+from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
+from acp_proxy.ledger.hub.connection import Authorization, HubConnection
+from acp_proxy.ledger.hub.credentials import authorization_for
+from acp_proxy.ledger.hub.reader import HubReader, standings_of
+from acp_proxy.ledger.hub_address import canonical, hubs_of
+from acp_proxy.ledger.journal.recovery import recover
+from acp_proxy.ledger.notices import DeliveryCount, Outbox
+from acp_proxy.ledger.open_turns import ABANDONED, is_dead
+from acp_proxy.ledger.owners import hosts_of
+from acp_proxy.ledger.settings import Settings
+from acp_proxy.ledger.sums.tallied import Tallied
+from acp_proxy.ledger.tables import Tables
+from acp_proxy.ledger.writing.copied_tables import CopiedTables
+
+_ANSWERS = 4.0  # seconds that an answer may take beyond the patience of who asks
+
+
+class HubLedger(HubReader):
+    """With the arguments of `open_ledger`; `must_exist` makes no difference, for a hub has a ledger."""
+
+    def __init__(
+        self,
+        url: str,
+        clock: Callable[[], int],
+        *,
+        patience: float,
+        warn: Warn,
+        journals: Sequence[Path],
+        must_exist: bool = False,  # noqa: ARG002
+        authorization: Authorization | None = None,
+    ) -> None:
+        named = canonical(url)
+        authorized = authorization or authorization_for(named)
+        super().__init__(named, HubConnection(named, hubs_of(url), authorized, patience + _ANSWERS))
+        self._clock = clock
+        self._warn = warn
+        self._journals = journals
+
+    def rest(self) -> None:
+        self._hub.close()
+
+    # -- rows
+
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+        """More rows than a call may have are several transactions."""
+        new = 0
+        for start in range(0, len(rows), wire.MOST_ROWS):
+            some = [_written(row) for row in rows[start : start + wire.MOST_ROWS]]
+            appended = self._hub.call(wire.APPEND, wire.Rows(some, in_order, whole=True))
+            if appended.refused:
+                raise RowRefusedError(appended.refused[0].detail)
+            new += appended.new
+        return new
+
+    def correct(self, before: Row, after: Row, now: int) -> bool:
+        return self._hub.call(questions.CORRECT, questions.Correction(before, after, now)).done
+
+    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
+        self._hub.call(wire.NOTE_TITLE, wire.Titled(origin, booked(session), title, at))
+
+    def state_of(self, origin: Origin, session: str) -> SessionState | None:
+        return self._hub.call(wire.STATE, wire.OfSession(origin, booked(session))).state
+
+    # -- holds
+
+    def hold(
+        self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
+    ) -> Held:
+        if not wants:
+            return Held(Verdict(None, (), ()), ())
+        turn = replace(turn, session=booked(turn.session))
+        asked = wire.Admission(turn, [wire.Want(*want) for want in wants], now, until, unpriced)
+        return held_of([account for account, _ in wants], self._hub.call(wire.ADMIT, asked))
+
+    def release(self, organisation: str, turn: str) -> None:
+        self._hub.call(wire.RELEASE, wire.Turn(turn, organisation))
+
+    def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
+        if turns:
+            self._hub.call(wire.BEAT, wire.Heartbeat(list(turns), self._clock(), until, organisation))
+
+    def settle_dead(self, now: int) -> int:
+        recover(self, self._journals, self._warn)
+        hosts = hosts_of(self._journals)
+        found = self._hub.call(wire.OWNED, wire.OwnersTurns(hosts, now - ABANDONED))
+        dead = [each.turn for each in found if is_dead(each.turn, each.expires_at, hosts, self._journals, now)]
+        for turn in dead:
+            self.book_held(turn.origin.organisation, turn.id, now, from_zero=False)
+        return len(dead)
+
+    def book_held(self, organisation: str, turn: str, now: int, *, from_zero: bool) -> bool:
+        return self._hub.call(wire.BOOK_LOST, wire.Lost(turn, now, from_zero, organisation)).done
+
+    # -- budgets
+
+    def grant(self, grant: Grant) -> None:
+        self._hub.call(wire.GRANT, grant)
+
+    def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
+        return self._hub.call(wire.ANNOUNCE, wire.Announcement(account, threshold, notice)).done
+
+    def note_plan(self, origin: Origin, windows: Sequence[PlanWindow]) -> list[PlanState]:
+        return self._hub.call(wire.NOTE_PLAN, wire.Told(origin, list(windows)))
+
+    def announce_plan(self, organisation: str, state: PlanState, threshold: int, notice: Notice | None = None) -> bool:
+        asked = wire.PlanAnnouncement(organisation, state, threshold, notice)
+        return self._hub.call(wire.ANNOUNCE_PLAN, asked).done
+
+    def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
+        self._hub.call(wire.DECISIONS, wire.Decisions(list(decided)))
+
+    def count_plan_decisions(self, organisation: str, standings: Iterable[PlanStanding]) -> None:
+        self._hub.call(wire.PLAN_DECISIONS, wire.PlanDecisions(organisation, list(standings)))
+
+    def decision_counts(self, organisation: str) -> list[DecisionCount]:
+        return self._hub.call(questions.DECISION_COUNTS, questions.Of(organisation))
+
+    def overshoots(self, organisation: str) -> list[Overshoot]:
+        return self._hub.call(questions.OVERSHOOTS, questions.Of(organisation))
+
+    def clock_ahead(self) -> int:
+        before = self._clock()
+        now = self._hub.call(wire.CLOCK).now
+        return now - (before + self._clock()) // 2
+
+    # -- beside them
+
+    def note_settings(self, said: Settings) -> None:
+        self._hub.call(questions.NOTE_MACHINE, said)
+
+    def settings(self, organisation: str, now: int) -> list[Settings]:
+        return self._hub.call(questions.MACHINES, questions.At(organisation, now))
+
+    @property
+    def outbox(self) -> Outbox:
+        return cast(Outbox, HubOutbox(self._hub))
+
+    def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
+        return self._hub.call(questions.DELIVERIES, questions.Of(organisation))
+
+    @property
+    def tallied(self) -> Tallied:
+        return cast(Tallied, HubTallied(self._hub))
+
+    @property
+    def beside(self) -> CopiedTables:
+        return cast(CopiedTables, HubTables(self._hub))
+
+    @property
+    def exports(self) -> Exports:
+        raise LedgerForbiddenError(f"ledger {self.url}: the hub itself exports telemetry")
+
+    @property
+    def tables(self) -> Tables:
+        raise LedgerForbiddenError(f"ledger {self.url}: its database is the hub's alone")
+
+    def check(self) -> str:
+        return self._hub.call(questions.CHECK).says
+
+    def rebuild(self) -> bool:
+        return self._hub.call(questions.REBUILD).done
+
+
+def _written(row: Row) -> Row:
+    """With its session's id as it is booked: JSON has no place for half a character."""
+    session = booked(row.entry.session)
+    return row if session == row.entry.session else replace(row, entry=replace(row.entry, session=session))
+
+
+def held_of(accounts: Sequence[Account], answer: wire.Admitted) -> Held:
+    """What was decided on these accounts."""
+    standings = tuple(standings_of(accounts, answer.figures))
+    verdict = Verdict(
+        None if answer.binding is None else standings[answer.binding],
+        tuple((accounts[number], amount) for number, amount in answer.holds),
+        tuple((accounts[number], decision) for number, decision in answer.decisions),
+    )
+    return Held(verdict, standings)

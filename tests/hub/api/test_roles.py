@@ -1,0 +1,99 @@
+"""Every route and every role: who may ask what, and that nobody is told what is not theirs, however they ask."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from acp_proxy.hub.api import ANSWERS
+from acp_proxy.ledger import Query, Row
+from acp_proxy.ledger.hub import questions, wire
+from acp_proxy.system.decoding import json_decoder
+from tests.hub.api.asking import about, everybody
+from tests.hub.api.conftest import BOB, MALLORY, ROLES, Ask
+from tests.ledger.rows import NOON, row
+
+OF_ALL = ("administrator", "finance")
+
+
+def test_there_is_a_question_for_each_route() -> None:
+    assert {answer.call.path for answer in ANSWERS} == {call.path for call in about(MALLORY)}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_is_answered_what_is_its_own_and_nothing_else(ask: Ask, role: str) -> None:
+    asked = about(MALLORY)
+    found = {}
+    for answer in ANSWERS:
+        status, body = ask(role, answer.call, asked[answer.call])
+        found[answer.call.path, answer.call.method] = status
+        if role not in answer.roles:
+            assert status == 403, (answer.call.path, body)
+        else:
+            assert status in (200, 204) or answer.call is wire.GRANT, (answer.call.path, status, body)
+    assert set(found.values()) <= {200, 204, 403}
+
+
+@pytest.mark.parametrize("who", ["developer", "service", "lead"])
+def test_no_route_tells_of_another_user(ask: Ask, who: str) -> None:
+    """Neither when it is asked about him by name, nor about everybody."""
+    by_name = about(replace(BOB, project="a guess"))
+    for asked in (by_name, everybody(by_name)):
+        for answer in ANSWERS:
+            if answer.call in (wire.RELEASE, wire.BOOK_LOST):
+                continue
+            status, body = ask(who, answer.call, asked[answer.call])
+            assert b"secret-of-bob" not in body, answer.call.path
+            assert b"row-of-bob" not in body, answer.call.path
+            assert status in (200, 204, 400, 403, 409), (answer.call.path, status, body)
+
+
+def test_no_invented_budget_tells_what_others_have_spent(ask: Ask) -> None:
+    """One of everybody, or of one user by a pattern: it counts what who asks has spent."""
+    _, body = ask("developer", wire.STANDINGS, about(BOB)[wire.STANDINGS])
+    (found,) = json_decoder(list[wire.Figures]).decode(body)
+    assert found.spent == 10_000_000
+    _, body = ask("administrator", wire.STANDINGS, about(BOB)[wire.STANDINGS])
+    (found,) = json_decoder(list[wire.Figures]).decode(body)
+    assert found.spent == 20_000_000
+
+
+def test_a_lead_sees_the_rows_of_a_team_that_is_theirs(ask: Ask) -> None:
+    of_blue = questions.Wanted(Query(where=(("team", "blue"),)))
+    assert b"row-of-bob" in ask("blue", questions.ROWS, of_blue)[1]
+    assert b"row-of-bob" not in ask("lead", questions.ROWS, of_blue)[1]
+
+
+def test_finance_sees_all_rows_of_its_organisation_and_of_no_other(ask: Ask) -> None:
+    everything = questions.Wanted(Query())
+    assert b"row-of-bob" in ask("finance", questions.ROWS, everything)[1]
+    assert ask("elsewhere", questions.ROWS, everything) == (200, b"\n")
+    named = questions.Wanted(Query(where=(("organisation", "default"),)))
+    assert ask("elsewhere", questions.ROWS, named) == (200, b"\n")
+
+
+def test_rows_and_holds_are_of_whom_the_token_names(ask: Ask) -> None:
+    claimed = replace(BOB, organisation="other")
+    assert ask("developer", wire.APPEND, wire.Rows([row(origin=claimed, id="claimed")]))[0] == 200
+    admission = about(claimed)[wire.ADMIT]
+    assert ask("developer", wire.ADMIT, admission)[0] == 200
+    _, body = ask("finance", questions.ROWS, questions.Wanted(Query(where=(("user", "mallory"),))))
+    found = {each.entry.id: each.origin for each in _rows(body)}
+    assert found["claimed"] == replace(BOB, user="mallory", team="red")
+    _, body = ask("finance", questions.OPEN_TURNS, questions.At("default", NOON))
+    assert b'"turn-of-bob","origin":{"organisation":"default","user":"mallory","team":"red"' in body
+
+
+def test_the_id_of_another_users_row_or_turn_is_refused(ask: Ask) -> None:
+    _, body = ask("developer", wire.APPEND, wire.Rows([row(id="row-of-bob"), row(id="mine")]))
+    assert json_decoder(wire.Appended).decode(body) == wire.Appended(
+        1, [wire.RefusedRow("row-of-bob", "its id is that of another user's row")]
+    )
+    asked = about(BOB)
+    assert ask("bob", wire.ADMIT, asked[wire.ADMIT])[0] == 200
+    for call in (wire.ADMIT, wire.BEAT, wire.RELEASE, wire.BOOK_LOST):
+        assert ask("developer", call, asked[call])[0] == 409
+
+
+def _rows(body: bytes) -> list[Row]:
+    return [json_decoder(Row).decode(each) for each in body.splitlines() if each]
