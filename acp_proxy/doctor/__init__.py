@@ -31,6 +31,7 @@ from acp_proxy.doctor.clocks import clock_trouble
 from acp_proxy.doctor.doubled import turns_booked_twice
 from acp_proxy.doctor.interceptors import interceptor_troubles
 from acp_proxy.doctor.machines import machines_that_differ
+from acp_proxy.doctor.telemetry import telemetry_troubles
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.ledger.journal.recovery import journals_found
@@ -81,6 +82,7 @@ def findings(
     else:
         yield from _config(config)
         yield from _ledger(config, journal_directories(environ), now, rebuild, typed="ledger" in options)
+        yield from _telemetry(config, environ)
     yield from _interceptors()
     yield _catalog(Catalog(), now)
 
@@ -219,6 +221,11 @@ def _budgets(config: Config, ledger: BudgetReader) -> Iterator[Finding]:
 def _channels(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
     for text, troubles in channel_troubles(config, ledger, now):
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
+
+
+def _telemetry(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    for text, trouble in telemetry_troubles(config, environ):
+        yield Finding("warn" if trouble else "ok", f"{text}{trouble and f'; {trouble}'}")
 
 
 def _interceptors() -> Iterator[Finding]:

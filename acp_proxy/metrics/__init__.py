@@ -72,15 +72,19 @@ class Exporter:
 
     def scrape(self, ledger: BudgetLedger) -> bytes:
         """The metrics of the ledger's current state. Raises LedgerError; use `without_ledger` then."""
-        families = self.families(ledger)
+        families = self.families(self.readings(ledger))
         self._counters = exposition(each for each in families if _only_grows(each))
         return self._counters + exposition(each for each in families if not _only_grows(each)) + self._own(up=True)
 
-    def families(self, ledger: BudgetLedger) -> list[AnyFamily]:
-        """The ledger's alone, for who writes them otherwise. Raises LedgerError."""
+    def readings(self, ledger: BudgetLedger) -> Readings:
+        """What families are made of, for who writes them otherwise. Raises LedgerError."""
         if ledger is not self._ledger:  # another file may have other labels
             self._ledger, self._series, self._spend = ledger, {}, Spend(self._more)
-        return list(self._families(self._read(ledger)))
+        return self._read(ledger)
+
+    def families(self, readings: Readings) -> list[AnyFamily]:
+        """The ledger's alone."""
+        return list(self._families(readings))
 
     def without_ledger(self) -> bytes:
         """Counters with their last values, so that none decreases; no gauges."""

@@ -11,26 +11,36 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import msgspec
 from msgspec import Struct, field
 
 from acp_proxy import __version__
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.digest import digest
+from acp_proxy.core.entry import Work
 from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.exports import Due, Identity, Kind
 from acp_proxy.metrics import Exporter
+from acp_proxy.metrics.exposition import AnyFamily, Family
+from acp_proxy.otlp import deltas, gen_ai
 from acp_proxy.otlp.common import Source
+from acp_proxy.otlp.gen_ai import Histograms
 from acp_proxy.otlp.logs import Record, Records
-from acp_proxy.otlp.metrics import Interval, metrics
+from acp_proxy.otlp.metrics import DELTA, Interval, metrics
 from acp_proxy.otlp.providers import provider
 from acp_proxy.otlp.settings import OtlpSettings, Signal, Target
 from acp_proxy.otlp.spans import Spans
+from acp_proxy.system.decoding import json_decoder
 
 LEASE = 120 * SECOND  # longer than a round and an attempt
 
 _SCOPE = "acp_proxy"
+_AT_ONCE = 1000  # turns
+# What is kept in the ledger, by name.
+_HISTOGRAMS, _STANDING, _UNDERWAY = "histograms", "standing", "underway"
 _OF_TRACES: tuple[Kind, ...] = ("turn",)
 _OF_LOGS: tuple[Kind, ...] = ("crash", "grant", "notice", "plan")
 
@@ -42,6 +52,24 @@ class Batch(Struct, frozen=True):
     items: int
     done: tuple[Due, ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)
+
+
+class Underway(Struct, frozen=True):
+    """Differences that were made and not confirmed, and where the counters stand with them."""
+
+    content: bytes
+    standing: str
+
+    @classmethod
+    def of(cls, state: str | None) -> Underway | None:
+        try:
+            return json_decoder(Underway).decode(state) if state else None
+        except msgspec.MsgspecError:
+            return None
+
+    @property
+    def text(self) -> str:
+        return msgspec.json.encode(self).decode()
 
 
 class Outgoing:
@@ -70,7 +98,9 @@ class Outgoing:
         self._identity: Identity | None = None
         shown = config.metrics
         people = (("user",) if shown.user_label else ()) + (("project",) if shown.project_label else ())
-        self._spans = Spans(partial(provider, catalog), people)
+        self._provider = partial(provider, catalog)
+        self._spans = Spans(self._provider, people)
+        self._histograms = Histograms(self._provider, tokens=settings.token_histogram) if settings.gen_ai else None
         self._records = Records(people)
 
     def is_ours(self, ledger: BudgetLedger) -> bool:
@@ -96,11 +126,39 @@ class Outgoing:
         """All metrics as they are now; None where another process sends them."""
         if not self.is_ours(ledger):
             return None
-        now = self._clock()
         self._forget_unwanted(ledger)
-        families = self._exporter.families(ledger)
-        made = [*metrics(families, Interval(self._known.since, now)), *self._own(now, up=True)]
+        now, readings = self._clock(), self._exporter.readings(ledger)
+        families = self._exporter.families(readings)
+        of_turns = list[AnyFamily]()
+        since = self._known.since
+        if self._histograms is not None:
+            families += gen_ai.counters(readings, self._provider)
+            state = self._state(ledger, _HISTOGRAMS)
+            of_turns, since = list(self._histograms.families(state)), self._histograms.since(state, now)
+        if self._settings.delta:
+            return self._differences(ledger, [*families, *of_turns], now)
+        made = [
+            *metrics(families, Interval(self._known.since, now)),
+            *metrics(of_turns, Interval(since, now)),
+            *self._own(now, up=True),
+        ]
         return Batch(self._packed("metrics", made), len(made))
+
+    def _differences(self, ledger: BudgetLedger, families: Sequence[AnyFamily], now: int) -> Batch:
+        """What came since what was confirmed last; what is on its way already goes again as it was."""
+        on_its_way = Underway.of(self._state(ledger, _UNDERWAY))
+        if on_its_way is None:
+            before = deltas.Standing.of(self._state(ledger, _STANDING))
+            interval = Interval(self._known.since if before is None else before.at, now)
+            gauges = [each for each in self._exporter.own_families(up=True) if isinstance(each, Family)]
+            since = deltas.differences(families, before)
+            content = self._packed("metrics", [*metrics(since, interval, DELTA), *metrics(gauges, interval)])
+            on_its_way = Underway(content, deltas.standing(families, now).text)
+            self.settle(ledger, Batch(b"", 0, states={_UNDERWAY: on_its_way.text}))
+        return Batch(on_its_way.content, 1, states={_STANDING: on_its_way.standing, _UNDERWAY: ""})
+
+    def _state(self, ledger: BudgetLedger, what: str) -> str | None:
+        return ledger.exports.state(self._organisation, self._name, what)
 
     def metrics_without_ledger(self) -> Batch | None:
         """That it does not answer. None where it never did: then it is not known who we are."""
@@ -118,7 +176,12 @@ class Outgoing:
         work = ledger.exports.work(self._organisation, ids)
         rows = ledger.recent.some(self._organisation, ids)
         made = [span for row in rows for span in self._spans.of(row, work.get(row.entry.id))]
-        return Batch(self._packed("traces", made), len(made), tuple(due))
+        return Batch(self._packed("traces", made), len(made), tuple(due), self._observed(ledger, rows, work))
+
+    def _observed(self, ledger: BudgetLedger, rows: Sequence[Row], work: Mapping[str, Work]) -> Mapping[str, str]:
+        if self._histograms is None:
+            return {}
+        return {_HISTOGRAMS: self._histograms.after(self._state(ledger, _HISTOGRAMS), rows, work, self._clock())}
 
     def logs(self, ledger: BudgetLedger, most: int) -> Batch | None:
         """Log records of so many things that happened, as `traces`."""
@@ -148,7 +211,11 @@ class Outgoing:
         return sorted(found, key=lambda record: record.at)
 
     def _forget_unwanted(self, ledger: BudgetLedger) -> None:
-        """What is noted for signals that are not sent."""
+        """What is noted for signals that are not sent; histograms have turns all the same."""
+        while "traces" not in self._zipped and self._histograms and (due := self._due(ledger, _OF_TRACES, _AT_ONCE)):
+            ids = [each.key for each in due]
+            work, rows = ledger.exports.work(self._organisation, ids), ledger.recent.some(self._organisation, ids)
+            self.settle(ledger, Batch(b"", 0, tuple(due), self._observed(ledger, rows, work)))
         for signal, kinds in (("traces", _OF_TRACES), ("logs", _OF_LOGS)):
             if signal not in self._zipped:
                 ledger.exports.drop(self._organisation, self._name, kinds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from acp_proxy.ledger import LedgerError, Warn
 from acp_proxy.ledger.budgets import BudgetLedger
@@ -63,6 +64,8 @@ class Stream:
             outcome = await self.poster.post(batch.content)
             self._tell(away or outcome.error)
             pause = self._judged(batch, outcome)
+        with suppress(LedgerError):  # it hears of it in the next round
+            await self._settled()
         return pause
 
     def _next(self, ledger: BudgetLedger) -> Batch | None:
@@ -83,7 +86,7 @@ class Stream:
             case "smaller" if len(batch.done) > 1:
                 self._most = max(1, len(batch.done) // 2)
                 return None
-            case "smaller" | "refused" if batch.done:  # never to be sent again
+            case "smaller" | "refused" if batch.done or batch.states:  # never to be sent again
                 pass
             case _:
                 self._failures += 1

@@ -50,7 +50,7 @@ def sent(tmp_path: Path, ledger: BudgetLedger) -> tuple[Scraped, bytes]:
     filled(ledger)
     config = configuration(tmp_path, BUDGETS)
     ours = exporter(config, NOON / 10**9)
-    families = ours.families(ledger)
+    families = ours.families(ours.readings(ledger))
     made = [*metrics(families, Interval(SINCE, NOON)), *metrics(ours.own_families(up=True), Interval(NOON - 1, NOON))]
     return Scraped(exporter(config, NOON / 10**9).scrape(ledger)), SOURCE.request(made)
 
@@ -104,7 +104,8 @@ def test_the_resource_is_that_of_the_source(sent: tuple[Scraped, bytes]) -> None
 
 def test_a_name_that_is_no_text_is_no_reason_for_a_receiver_to_refuse(ledger: BudgetLedger, tmp_path: Path) -> None:
     ledger.append([row(line("a\0b"))])
-    request = SOURCE.request(metrics(exporter(configuration(tmp_path)).families(ledger), Interval(SINCE, NOON)))
+    ours = exporter(configuration(tmp_path))
+    request = SOURCE.request(metrics(ours.families(ours.readings(ledger)), Interval(SINCE, NOON)))
     models = {
         values_of(point.attributes).get("model")
         for metric in each_metric(request)
