@@ -1,0 +1,249 @@
+"""What an export costs: of a million turns beside the OpenTelemetry SDK, and of ten turns a second.
+
+Both read the same rows of the same ledger, and send the same spans, compressed, to the same receiver, which reads and
+forgets them. Each runs in a process of its own, so that its memory is its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import Config, load
+from acp_proxy.ledger import Query, Row, open_ledger
+from acp_proxy.metrics import Exporter
+from acp_proxy.otlp.exporting import Exporting
+from acp_proxy.otlp.outgoing import name_of
+from acp_proxy.otlp.settings import OtlpSettings, settings_of
+from acp_proxy.system.ids import uuid7
+from bench.ledgers import LEDGER, ledger_of
+from harness.ports import free_port
+
+_A_SECOND, _ROUND, _ROUNDS = 10, 5, 60  # turns; seconds; rounds, of which each twelfth has metrics
+_BATCH = 1000
+
+
+def main(arguments: list[str]) -> None:
+    match arguments:
+        case ["sink", port]:
+            asyncio.run(_sink(int(port)))
+        case [("ours" | "sdk" | "steady") as which, home, port]:
+            measure = {"ours": _ours, "sdk": _sdk, "steady": _steady}[which]
+            sys.stdout.write(json.dumps(measure(Path(home), int(port))))
+        case _:
+            _compare(100_000 if "--quick" in arguments else 1_000_000)
+
+
+def _compare(turns: int) -> None:
+    with tempfile.TemporaryDirectory() as directory, _receiver() as port:
+        home = Path(directory)
+        (home / LEDGER).parent.mkdir(parents=True)
+        shutil.copy(ledger_of(turns) / LEDGER, home / LEDGER)
+        _note_all(home, port)
+        found = {which: _measured(which, home, port) for which in ("sdk", "ours")}
+        for which, name in (("sdk", "the SDK"), ("ours", "acp-proxy")):
+            one = found[which]
+            took = f"{one['wall']:6.1f} s, {one['cpu']:6.1f} s of CPU, {one['cpu'] / turns * 1e6:.0f} µs a span"
+            say(f"{name:<10} {turns:>9,} spans: {took}; {_memory(one)}")
+        ours, sdk = found["ours"], found["sdk"]
+        say(f"time {ours['wall'] / sdk['wall']:.2f} of the SDK's, memory {ours['peak'] / sdk['peak']:.2f}")
+        steady = _measured("steady", home, port)
+        say(f"{_A_SECOND} turns a second: {steady['cpu'] / steady['seconds'] * 100:.2f} % of a core")
+
+
+def _memory(found: dict[str, float]) -> str:
+    return f"{found['peak']:.0f} MB at most, {found['peak'] - found['before']:.0f} MB of them for it"
+
+
+def _measured(which: str, home: Path, port: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.otlp_cost", which, str(home), str(port)]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return found
+
+
+def _configured(home: Path, port: int) -> tuple[Config, OtlpSettings]:
+    environ = {"HOME": str(home), "USER": "alice", "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}"}
+    config = load({}, environ, admin_file=home / "none.toml")
+    settings = settings_of(config, environ)
+    if settings is None:
+        raise RuntimeError("no endpoint")
+    return config, settings
+
+
+def _note_all(home: Path, port: int) -> None:
+    """As if an exporter had been there from the first turn on."""
+    config, settings = _configured(home, port)
+    name = name_of(settings.targets)
+    with closing(open_ledger(config.ledger.url)) as ledger:
+        ledger.exports.begin("default", name, time.time_ns())
+    with closing(sqlite3.connect(home / LEDGER)) as connection:
+        noted = "INSERT INTO unexported SELECT org_id, ?, 'turn', id, ? FROM turn"
+        connection.execute(noted, (name, time.time_ns()))
+        connection.commit()
+
+
+def _exporting(home: Path, port: int) -> Exporting:
+    config, settings = _configured(home, port)
+    exporter = Exporter(config, Catalog(), journals=(), process=False)
+    return Exporting(settings, exporter, config, Catalog(), lambda: open_ledger(config.ledger.url), _warn)
+
+
+def _warn(event: str, **fields: object) -> None:
+    say(f"{event} {fields}")
+
+
+def _ours(home: Path, port: int) -> dict[str, float]:
+    async def export() -> None:
+        exporting = _exporting(home, port)
+        for stream in exporting.streams:
+            await stream.round()
+        await exporting.aclose()
+
+    return _timed(lambda: asyncio.run(export()))
+
+
+def _sdk(home: Path, port: int) -> dict[str, float]:
+    from opentelemetry.exporter.otlp.proto.http import Compression
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.trace import SpanKind
+
+    config, _ = _configured(home, port)
+    exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{port}/v1/traces", compression=Compression.Gzip)
+
+    def export() -> None:
+        provider = TracerProvider(resource=Resource({"service.name": "acp-proxy"}))
+        processor = BatchSpanProcessor(exporter, max_queue_size=4 * _BATCH, max_export_batch_size=_BATCH)
+        provider.add_span_processor(processor)
+        tracer = provider.get_tracer("acp_proxy")
+        with closing(open_ledger(config.ledger.url)) as ledger:
+            for number, row in enumerate(ledger.rows(Query()), 1):
+                name = f"invoke_agent {row.origin.agent}"
+                attributes = _attributes(row)
+                began = row.entry.started_at
+                span = tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes, start_time=began)
+                span.end(row.entry.ended_at)
+                if number % _BATCH == 0:
+                    provider.force_flush()  # else its queue is full, and it drops what comes then
+        provider.shutdown()
+
+    return _timed(export)
+
+
+def _attributes(row: Row) -> dict[str, Any]:
+    """Those that are sent of it."""
+    entry, usage = row.entry, row.entry.usage
+    found = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": row.origin.agent,
+        "gen_ai.agent.version": row.origin.agent_version,
+        "gen_ai.conversation.id": entry.session,
+        "gen_ai.provider.name": "unknown",
+        "gen_ai.request.model": entry.model,
+        "gen_ai.response.model": entry.model,
+        "gen_ai.usage.input_tokens": usage.input + usage.cached_read + usage.cached_write,
+        "gen_ai.usage.output_tokens": usage.output + usage.thought,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_read or None,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cached_write or None,
+        "gen_ai.usage.reasoning.output_tokens": usage.thought or None,
+        "gen_ai.response.finish_reasons": [entry.stop_reason],
+        "acp_proxy.kind": entry.kind,
+        "acp_proxy.usage.source": entry.usage_source,
+        "acp_proxy.cost.source": entry.cost_source,
+        "acp_proxy.cost": entry.costs[0].nano / 1e9 if entry.costs else None,
+        "acp_proxy.cost.currency": entry.costs[0].currency if entry.costs else None,
+        "acp_proxy.context.used": entry.context_used,
+        "acp_proxy.context.size": entry.context_size,
+        "acp_proxy.team": row.origin.team,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _steady(home: Path, port: int) -> dict[str, float]:
+    """The exporter's rounds alone: who appends the turns is another process, wherever people work."""
+    config, _ = _configured(home, port)
+    spent = 0.0
+
+    async def rounds() -> None:
+        nonlocal spent
+        exporting = _exporting(home, port)
+        streams = {stream.poster.to.signal: stream for stream in exporting.streams}
+        with closing(open_ledger(config.ledger.url)) as ledger:
+            (last,) = ledger.costliest(Query(), ("USD",), 1)
+            for number in range(_ROUNDS):
+                ledger.append([_anew(last) for _ in range(_A_SECOND * _ROUND)])
+                before = time.process_time()
+                await streams["traces"].round()
+                await streams["logs"].round()
+                if number % 12 == 0:
+                    await streams["metrics"].round()
+                spent += time.process_time() - before
+        await exporting.aclose()
+
+    asyncio.run(rounds())
+    return {"cpu": spent, "seconds": float(_ROUNDS * _ROUND)}
+
+
+def _anew(row: Row) -> Row:
+    now = time.time_ns()
+    return replace(row, entry=replace(row.entry, id=uuid7(now), started_at=now - 10**9, ended_at=now))
+
+
+def _timed(work: Any) -> dict[str, float]:
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+    began, cpu = time.monotonic(), time.process_time()
+    work()
+    wall, spent = time.monotonic() - began, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    return {"wall": wall, "cpu": spent, "before": before, "peak": peak}
+
+
+@contextmanager
+def _receiver() -> Iterator[int]:
+    port = free_port()
+    with subprocess.Popen([sys.executable, "-m", "bench.otlp_cost", "sink", str(port)]) as process:
+        try:
+            time.sleep(2)
+            yield port
+        finally:
+            process.terminate()
+
+
+async def _sink(port: int) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                lines = head.lower().split(b"\r\n")
+                (length,) = [int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")]
+                await reader.readexactly(length)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
