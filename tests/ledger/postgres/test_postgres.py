@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.accounts.balances import ANEW
-from acp_proxy.ledger.accounts.spending import spent, together
+from acp_proxy.ledger.accounts.parts import together
+from acp_proxy.ledger.accounts.spending import spent
 from acp_proxy.ledger.budgets import EXPIRY, Grant
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.journal.recovery import append_all
