@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_proxy.config import Config
-from acp_proxy.config.applied import catalog_of, keeps_titles, profiles_of
+from acp_proxy.config.applied import billed_by, catalog_of, keeps_titles, profiles_of
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.meter import Meter
@@ -109,6 +109,7 @@ def _bookkeepers(
         project_of=None if config.identity.project else project_of,
         process=counted_by,
         titles=keeps_titles(config, config.ledger.url),
+        billing_of=lambda agent: billed_by(config, agent).by,
         later=loop.call_later,
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)

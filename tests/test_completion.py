@@ -16,7 +16,7 @@ from acp_proxy.completion import SHELLS
 from tests.docs.all_completion import mark
 from tests.machine import Machine
 
-BY = "hour day week month session turn model agent project user team kind"
+BY = "hour day week month session turn model agent project user team kind billing"
 # What a user types into bash, up to the tab, and what bash offers.
 OFFERED = [
     ("acp-proxy rep", "report"),

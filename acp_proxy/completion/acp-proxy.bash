@@ -1,11 +1,11 @@
-# Made by scripts/build-completion, of options 48ba239209c7fa36
+# Made by scripts/build-completion, of options 57980acf92ba550c
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
 _shtab_acp_proxy_notify_subparsers=(test)
 _shtab_acp_proxy_prices_subparsers=(list show cost)
 _shtab_acp_proxy_ledger_subparsers=(copy)
-_shtab_acp_proxy_subparsers=(run report export reconcile session status budget serve metrics notify setup prices ledger import login logout whoami config doctor demo completion)
+_shtab_acp_proxy_subparsers=(run report export reconcile session status budget serve hub metrics notify setup prices ledger import login logout whoami config doctor demo completion)
 
 _shtab_acp_proxy_run_option_strings=(-h --help --config --ledger --agent --user --team --project --budget --no-summary --log --log-level)
 _shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --coverage --limit --plans --json --csv)
@@ -24,6 +24,7 @@ _shtab_acp_proxy_budget_remove_option_strings=(-h --help --config --ledger --dry
 _shtab_acp_proxy_budget_undo_option_strings=(-h --help --config --ledger --dry-run)
 _shtab_acp_proxy_budget_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_serve_option_strings=(-h --help --config --ledger --host --port --token-file)
+_shtab_acp_proxy_hub_option_strings=(-h --help --config --port)
 _shtab_acp_proxy_metrics_option_strings=(-h --help --config --ledger --textfile)
 _shtab_acp_proxy_notify_test_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_notify_option_strings=(-h --help --config --ledger)
@@ -81,6 +82,7 @@ _shtab_acp_proxy_budget___ledger_COMPGEN=:
 _shtab_acp_proxy_serve___config_COMPGEN=:
 _shtab_acp_proxy_serve___ledger_COMPGEN=:
 _shtab_acp_proxy_serve___token_file_COMPGEN=:
+_shtab_acp_proxy_hub___config_COMPGEN=:
 _shtab_acp_proxy_metrics___config_COMPGEN=:
 _shtab_acp_proxy_metrics___ledger_COMPGEN=:
 _shtab_acp_proxy_metrics___textfile_COMPGEN=:
@@ -125,8 +127,8 @@ _shtab_acp_proxy___config_COMPGEN=:
 _shtab_acp_proxy___ledger_COMPGEN=:
 
 _shtab_acp_proxy_run___log_level_choices=(debug info warning error)
-_shtab_acp_proxy_report_pos_0_choices=(hour day week month session turn model agent project user team kind today yesterday)
-_shtab_acp_proxy_report___by_choices=(hour day week month session turn model agent project user team kind)
+_shtab_acp_proxy_report_pos_0_choices=(hour day week month session turn model agent project user team kind billing today yesterday)
+_shtab_acp_proxy_report___by_choices=(hour day week month session turn model agent project user team kind billing)
 _shtab_acp_proxy_export___focus_choices=(1.2 1.3 1.4)
 _shtab_acp_proxy_reconcile_pos_0_choices=(anthropic openai litellm csv)
 _shtab_acp_proxy_reconcile___by_choices=(day model user key)
@@ -148,7 +150,7 @@ _shtab_acp_proxy_prices_pos_0_choices=(list show cost)
 _shtab_acp_proxy_ledger_pos_0_choices=(copy)
 _shtab_acp_proxy_login___store_choices=(keyring file)
 _shtab_acp_proxy_completion_pos_0_choices=(bash zsh fish)
-_shtab_acp_proxy_pos_0_choices=(run report export reconcile session status budget serve metrics notify setup prices ledger import login logout whoami config doctor demo completion)
+_shtab_acp_proxy_pos_0_choices=(run report export reconcile session status budget serve hub metrics notify setup prices ledger import login logout whoami config doctor demo completion)
 
 _shtab_acp_proxy_run__h_nargs=0
 _shtab_acp_proxy_run___help_nargs=0
@@ -207,6 +209,8 @@ _shtab_acp_proxy_budget__h_nargs=0
 _shtab_acp_proxy_budget___help_nargs=0
 _shtab_acp_proxy_serve__h_nargs=0
 _shtab_acp_proxy_serve___help_nargs=0
+_shtab_acp_proxy_hub__h_nargs=0
+_shtab_acp_proxy_hub___help_nargs=0
 _shtab_acp_proxy_metrics__h_nargs=0
 _shtab_acp_proxy_metrics___help_nargs=0
 _shtab_acp_proxy_notify_test__h_nargs=0

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 3aad6c0b18072da9
+# Made by scripts/build-completion, of options d4a4e21c407cb1dc
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,7 +46,7 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve hub metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
 set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
@@ -72,7 +72,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
-complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l by -xka "hour day week month session turn model agent project user team kind" -d 'what each row is of, by default a day'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l by -xka "hour day week month session turn model agent project user team kind billing" -d 'what each row is of, by default a day'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l until -x -d 'before then, in the same forms; by default all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
@@ -87,7 +87,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l limit -x -d 'at most
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l plans -d 'windows of plans and their history, in place of spend'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l csv -d 'the same for spreadsheets'
-complete -c acp-proxy -n '_shtab_acp_proxy_using report; and test $_shtab_acp_proxy_npos -eq 0' -ka "hour day week month session turn model agent project user team kind today yesterday" -d 'as --by; or today, yesterday'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report; and test $_shtab_acp_proxy_npos -eq 0' -ka "hour day week month session turn model agent project user team kind billing today yesterday" -d 'as --by; or today, yesterday'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a export -d 'Spend in the columns of FinOps FOCUS, for chargeback.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l config -rF -d 'in place of the user'"'"'s configuration file'
@@ -222,6 +222,10 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l ledger -rF -d 'the le
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l host -x -d 'where to listen; by default 127.0.0.1'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l port -x -d 'by default 9464; 0 picks a free one'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l token-file -rF -d 'a file with the token that clients must send; needed except on loopback'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a hub -d 'One service for a team: sign-in, budgets and reports, with no database password on any machine.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub' -l config -rF -d 'hub.toml; by default a hub for this machine alone'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub' -l port -x -d 'by default 8765; 0 picks a free one'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a metrics -d 'The metrics for Prometheus, in a file for node_exporter or on stdout.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -l config -rF -d 'in place of the user'"'"'s configuration file'

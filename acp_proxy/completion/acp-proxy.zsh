@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 305039cafe954594
+# Made by scripts/build-completion, of options e4891ba071a32e62
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -10,6 +10,7 @@ _shtab_acp_proxy_commands() {
     demo:'A session against a bundled agent, without network or key.'
     doctor:'Check configuration, ledger and catalog.'
     export:'Spend in the columns of FinOps FOCUS, for chargeback.'
+    hub:'One service for a team: sign-in, budgets and reports, with no database password on any machine.'
     import:'What agents wrote of their calls into files of their own, also from before acp-proxy.'
     ledger:'Copy a ledger into another one.'
     login:'Sign this machine in at a hub.'
@@ -271,6 +272,15 @@ _shtab_acp_proxy_export_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_export_defaults_added=0
 
+_shtab_acp_proxy_hub_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[hub.toml\; by default a hub for this machine alone]:FILE:_files"
+  "--port=[by default 8765\; 0 picks a free one]:N:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_defaults_added=0
+
 _shtab_acp_proxy_import_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -434,7 +444,7 @@ _shtab_acp_proxy_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
-  "--by=[what each row is of, by default a day]:KEY:(hour day week month session turn model agent project user team kind)"
+  "--by=[what each row is of, by default a day]:KEY:(hour day week month session turn model agent project user team kind billing)"
   "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
   "--until=[before then, in the same forms\; by default all]:TIME:"
   "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
@@ -449,7 +459,7 @@ _shtab_acp_proxy_report_options=(
   "--plans[windows of plans and their history, in place of spend]"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
-  ":as --by\; or today, yesterday:(hour day week month session turn model agent project user team kind today yesterday)"
+  ":as --by\; or today, yesterday:(hour day week month session turn model agent project user team kind billing today yesterday)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -558,6 +568,7 @@ _shtab_acp_proxy() {
         demo) _arguments -C -s $_shtab_acp_proxy_demo_options ;;
         doctor) _arguments -C -s $_shtab_acp_proxy_doctor_options ;;
         export) _arguments -C -s $_shtab_acp_proxy_export_options ;;
+        hub) _arguments -C -s $_shtab_acp_proxy_hub_options ;;
         import) _arguments -C -s $_shtab_acp_proxy_import_options ;;
         ledger) _shtab_acp_proxy_ledger ;;
         login) _arguments -C -s $_shtab_acp_proxy_login_options ;;

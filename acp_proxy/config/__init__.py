@@ -17,6 +17,7 @@ from acp_proxy.config.layers import Settings, of_environment, of_file, of_flags,
 from acp_proxy.config.schema import dotted
 from acp_proxy.config.values import (
     AgentCounts,
+    BilledBy,
     Books,
     Config,
     Identity,
@@ -96,6 +97,7 @@ def _settled(
         by_file={"admin": final, "user": users},
         overruled=tuple(dotted(key) for key in lower if settings.get(key) != lower[key]),
         plan_budgets=plan_budgets,
+        billing={name: BilledBy(**said) for name, said in _tables(settings, "billing").items()},
     )
 
 

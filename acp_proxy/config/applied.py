@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
+from acp_proxy.config.values import BilledBy
 from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.core.money import Money
+from acp_proxy.core.scope import fits
 from acp_proxy.ledger.places import is_shared
+
+_UNSAID = BilledBy()
 
 
 def catalog_of(config: Config) -> Catalog:
@@ -21,6 +26,19 @@ def public_catalog_of(config: Config) -> Catalog:
 def profiles_of(config: Config) -> dict[str, ProfileOverride]:
     """The configured overrides of how agents count, by the agent's name."""
     return {name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()}
+
+
+def billed_by(config: Config, agent: str) -> BilledBy:
+    """What the configuration says of an agent: under its own name, else under the first pattern that it fits."""
+    if (own := config.billing.get(agent)) is not None:
+        return own
+    return next((said for pattern, said in config.billing.items() if fits(pattern, agent)), _UNSAID)
+
+
+def seat_of(config: Config, agent: str) -> Money | None:
+    """What a seat of the agent's plan costs a month."""
+    said = billed_by(config, agent)
+    return None if said.seat is None else Money(said.seat, said.currency)
 
 
 def keeps_titles(config: Config, url: str) -> bool:

@@ -48,7 +48,7 @@ def budgets_of(file: TomlFile, layer: Layer) -> tuple[Budget | PlanBudget, ...]:
 
 def flag_budget(nano: int) -> Budget:
     """`--budget`: US dollars over all sessions of this process."""
-    return Budget(FLAG, "flag", Window("total"), Limit(nano, "USD"))
+    return Budget(FLAG, "flag", Window("total"), Limit(nano, "USD"), Scope(without_plans=True))
 
 
 def _budget(values: Mapping[str, Any], hold: object, layer: Layer, place: Place) -> Budget:
@@ -56,6 +56,8 @@ def _budget(values: Mapping[str, Any], hold: object, layer: Layer, place: Place)
     if "window" not in values:
         raise place.wrong("window", "expected a window, such as day or month")
     limit = _limit(values, place)
+    if "count_plans" in values and not limit.is_money:
+        raise place.wrong("count_plans", f"expected none: a limit of {limit.unit} counts plans, too")
     if "on_overage" in values:
         of_plan = '{ plan = "five_hour", percent = 80 }'
         raise place.wrong("on_overage", f"expected a limit of a plan beside it, such as {of_plan}")
@@ -67,7 +69,7 @@ def _budget(values: Mapping[str, Any], hold: object, layer: Layer, place: Place)
         layer=layer,
         window=_window(values, place),
         limit=limit,
-        scope=_scope(values),
+        scope=replace(_scope(values), without_plans=limit.is_money and not values.get("count_plans", False)),
         zone=values.get("timezone", "UTC"),
         rates=_rates(values, limit, place),
         **{key: values[key] for key in _PLAIN if key in values},

@@ -37,7 +37,7 @@ _JUDGED = frozenset(
         ("ledger", "admission_timeout"),
     }
 )
-_JUDGED_TABLES = ("identity", "pricing", "prices", "aliases", "agents")
+_JUDGED_TABLES = ("identity", "pricing", "prices", "aliases", "agents", "billing")
 
 
 class _Window(Struct):
@@ -91,7 +91,8 @@ def _of_budget(budget: Budget) -> Mapping[str, Any]:
     said = {each.name: getattr(budget, each.name) for each in fields(budget) if each.name not in ("name", "layer")}
     said["window"] = _Window(budget.window.name, budget.window.hours)
     said["week_start"] = budget.window.week_start
-    return _unusual(budget, said, {"week_start": "monday"})
+    said["count_plans"] = budget.limit.is_money and not budget.scope.without_plans
+    return _unusual(budget, said, {"week_start": "monday", "count_plans": False})
 
 
 def _of_plan_budget(budget: PlanBudget) -> Mapping[str, Any]:

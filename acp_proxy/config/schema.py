@@ -78,6 +78,7 @@ KEYS: dict[str, Check] = {
     "budget.limit.plan": text,
     "budget.limit.percent": percent,
     "budget.rates.*": rate,
+    "budget.count_plans": flag,
     "budget.mode": one_of("shadow", "warn", "enforce"),
     "budget.thresholds": percents,
     "budget.on_exceed": one_of("finish_turn", "deny_next_tool", "cancel"),
@@ -104,6 +105,9 @@ KEYS: dict[str, Check] = {
     "aliases.*": text,
     "agents.*.scope": one_of("turn", "session", "last_call", "call"),
     "agents.*.input": one_of("excludes_cache", "includes_cache"),
+    "billing.*.by": one_of("plan", "tokens"),
+    "billing.*.seat": amount,
+    "billing.*.currency": currency,
     "serve.host": text,
     "serve.port": port,
     "serve.token_file": path,
@@ -142,7 +146,7 @@ def check_of(key: Key) -> Check | None:
 def pattern_of(key: Key) -> Key:
     """The key with `*` for the part that the user chose."""
     match key:
-        case ("prices" | "aliases" | "agents" as table, _, *rest):
+        case ("prices" | "aliases" | "agents" | "billing" as table, _, *rest):
             return (table, "*", *rest)
         case ("budget", "rates", _):
             return ("budget", "rates", "*")

@@ -69,6 +69,14 @@ class AgentCounts(Struct, frozen=True):
     input: Literal["excludes_cache", "includes_cache"] | None = None
 
 
+class BilledBy(Struct, frozen=True):
+    """How an agent is billed. `seat` is what one costs a month, in nano-units of the currency."""
+
+    by: Literal["plan", "tokens"] | None = None
+    seat: int | None = None
+    currency: str = "USD"
+
+
 class Serve(Struct, frozen=True):
     """The address of `acp-proxy serve`. `allowed_hosts` are further names by which clients may reach it."""
 
@@ -138,4 +146,5 @@ class Config(Struct, frozen=True):
     final: frozenset[str]  # keys that the administrator set
     by_file: Mapping[Literal["admin", "user"], Settings]  # what each file sets, but for its arrays of tables
     overruled: tuple[str, ...]  # keys that were set, and do not count for what the administrator set
+    billing: Mapping[str, BilledBy] = field(default_factory=dict)  # by the agent's name, or a pattern of it
     plan_budgets: tuple[PlanBudget, ...] = ()  # the administrator's, the user's

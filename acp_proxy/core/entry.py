@@ -15,6 +15,7 @@ from acp_proxy.core.usage import Counters, Usage
 
 Kind = Literal["turn", "autonomous", "subagent", "compaction", "side", "call"]  # the last: from an agent's own files
 UsageSource = Literal["agent", "partial", "estimated", "none"]
+Billing = Literal["plan", "tokens"]  # of what the user pays for: a seat, or what is used
 CostSource = Literal["agent", "computed", "estimated", "parent", "unknown"]
 
 
@@ -154,8 +155,9 @@ class Origin(Struct, frozen=True):
     agent: str
     agent_version: str | None
     client: str | None
+    billing: Billing | None = None  # at the time of the row; None is unknown
 
     def subject(self, model: str | None = None, session: str | None = None, process: str | None = None) -> Subject:
         """The subject of budgets for rows of this origin; `model` is a concrete one."""
         who = (self.organisation, self.user, self.team, self.project, self.host, self.agent)
-        return Subject(*who, model, session, process)
+        return Subject(*who, model, session, process, self.billing)

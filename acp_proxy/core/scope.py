@@ -10,6 +10,8 @@ from msgspec import Struct
 Dimension = Literal["user", "team", "project", "agent", "model"]
 DIMENSIONS: tuple[Dimension, ...] = ("user", "team", "project", "agent", "model")
 
+PLAN = "plan"  # the billing of what a seat has paid
+
 
 class Scope(Struct, frozen=True):
     """Values or patterns with `*` for any text; one of each that is given must match, and empty is any."""
@@ -19,6 +21,7 @@ class Scope(Struct, frozen=True):
     project: tuple[str, ...] = ()
     agent: tuple[str, ...] = ()
     model: tuple[str, ...] = ()
+    without_plans: bool = False  # what is used under a plan, and billed to nobody, is out of scope
 
     def of(self, dimension: Dimension) -> tuple[str, ...]:
         patterns: tuple[str, ...] = getattr(self, dimension)
@@ -28,6 +31,9 @@ class Scope(Struct, frozen=True):
         """A dimension without a value, such as no team, matches only if the scope does not name that dimension."""
         patterns = self.of(dimension)
         return not patterns or (value is not None and any(fits(pattern, value) for pattern in patterns))
+
+    def leaves_out(self, billing: str | None) -> bool:
+        return self.without_plans and billing == PLAN
 
     @property
     def texts(self) -> Mapping[str, list[str]]:
@@ -54,6 +60,7 @@ class Subject(Struct, frozen=True):
     model: str | None = None
     session: str | None = None
     process: str | None = None
+    billing: str | None = None  # as far as it is known
 
     def of(self, dimension: Dimension) -> str | None:
         value: str | None = getattr(self, dimension)

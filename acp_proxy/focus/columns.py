@@ -58,6 +58,7 @@ _OWN = (
     "x_TokensThought",
     "x_Turns",
     "x_Kind",
+    "x_Billing",
     "x_UsageSource",
     "x_CostSource",
     "x_CostAtLeast",

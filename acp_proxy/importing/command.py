@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from acp_proxy.books import Call, NotUnderstood
 from acp_proxy.config import Config
-from acp_proxy.config.applied import catalog_of
+from acp_proxy.config.applied import billed_by, catalog_of
 from acp_proxy.core.entry import Origin
 from acp_proxy.importing import Tally
 from acp_proxy.importing.relayed import Relayed, relayed
@@ -81,6 +81,7 @@ class _Import:
         self._config = config
         self._asked, self._ledger, self._now, self._write = asked, ledger, now, append
         self._who = Origin(who.organisation, who.user, who.team, who.project, socket.gethostname(), "", None, None)
+        self._who_of = cache(lambda agent: replace(self._who, billing=billed_by(config, agent).by))
         self._pricer = catalog_of(config)
         self._journals = journal_directories(environ)
         self._seen = SeenFiles(state_directory(environ) / "books", url, who.organisation, who.user)
@@ -173,7 +174,7 @@ class _Import:
                 if not turn.is_booked:
                     batch.unbooked.add(call.session)
             else:
-                yield row_of(call, agent, self._who, self._project_of, self._pricer)
+                yield row_of(call, agent, self._who_of(agent), self._project_of, self._pricer)
 
     def _exist(self, ids: Iterable[str]) -> set[str]:
         return self._ledger.existing(self._who.organisation, ids)

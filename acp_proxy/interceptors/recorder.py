@@ -15,11 +15,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from acp_proxy.core.effects import Effect
-from acp_proxy.core.entry import Entry, Origin, SessionState
+from acp_proxy.core.entry import Billing, Entry, Origin, SessionState
 from acp_proxy.core.events import (
     ContextChanged,
     Event,
     Initialized,
+    PlanReported,
     PromptDropped,
     SessionClosed,
     SessionInfoChanged,
@@ -29,6 +30,7 @@ from acp_proxy.core.events import (
     TurnMetered,
     TurnStarted,
 )
+from acp_proxy.core.plans import OVERAGE
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.ledger import Row
@@ -49,6 +51,7 @@ class Recorder(Interceptor):
     project follows from its own working directory, and `origin.project` is for those whose directory is unknown.
     `announce` gets the answers of the ledger, in the event loop; `clock` is Unix time in nanoseconds; `process` names
     this run, where a budget counts by it. Without `titles` no session's is kept: it may repeat words of a prompt. With
+    `billing_of` says how an agent is billed by the configuration, None where that says nothing. With
     `later` (seconds, function) what a running turn has cost is noted once in a while, without it each time.
     """
 
@@ -62,6 +65,7 @@ class Recorder(Interceptor):
             TurnStarted,
             PromptDropped,
             ContextChanged,
+            PlanReported,
             TurnMetered,
         }
     )
@@ -76,11 +80,13 @@ class Recorder(Interceptor):
         project_of: Callable[[Path], str] | None = None,
         process: str | None = None,
         titles: bool = True,
+        billing_of: Callable[[str], Billing | None] = lambda _: None,
         clock: Callable[[], int] = time.time_ns,
         later: Callable[[float, Callable[[], object]], object] | None = None,
     ) -> None:
         self._worker = worker
-        self._origin = _storable(replace(origin, agent=agent or origin.agent))
+        self._billing_of = billing_of
+        self._origin = self._billed(_storable(replace(origin, agent=agent or origin.agent)))
         self._announce = announce
         self._agent = agent
         self._project_of = project_of
@@ -113,6 +119,8 @@ class Recorder(Interceptor):
                 self._worker.append(self._row(entry, state))
                 if state.agent_cost is not None:
                     self._told[entry.session] = entry.ended_at
+            case PlanReported():
+                self._hear_of_plan(event)
             case Initialized():
                 self._meet(event)
             case SessionRequested(_, "load" | "resume", session):
@@ -208,7 +216,18 @@ class Recorder(Interceptor):
             agent_version=event.agent.version,
             client=event.client.name,
         )
-        self._origin = _storable(named)
+        self._origin = self._billed(_storable(named))
+
+    def _billed(self, origin: Origin) -> Origin:
+        return replace(origin, billing=self._billing_of(origin.agent))
+
+    def _hear_of_plan(self, event: PlanReported) -> None:
+        """An agent that tells windows of a plan is on one, whatever the configuration thinks; but for what it pays."""
+        latest = event.windows[-1]
+        billing: Billing = "tokens" if latest.overage == OVERAGE else "plan"
+        if billing != self._origin.billing:
+            self._origin = replace(self._origin, billing=billing)
+            self._origins.clear()
 
     def _open(self, event: SessionOpened) -> None:
         if event.how == "fork":  # it goes on from its parent
@@ -264,6 +283,6 @@ def _storable(origin: Origin) -> Origin:
 
     A name of any length is in no index of PostgreSQL, and its rows would be refused.
     """
-    names = {name: getattr(origin, name) for name in Origin.__struct_fields__}
+    names = {name: getattr(origin, name) for name in Origin.__struct_fields__ if name != "billing"}
     stored = {name: text[:LONGEST_NAME].encode("utf-8", "replace").decode() for name, text in names.items() if text}
     return replace(origin, **stored)

@@ -147,6 +147,7 @@ class Sums(Struct, frozen=True):
     cost_at_least: int  # rows whose cost is missing or a lower bound, as `Entry.cost_at_least` says
     started_at: int  # the earliest, in Unix ns
     ended_at: int  # the latest
+    not_billed: tuple[Money, ...] = ()  # of `costs` what was used under a plan: list prices
 
 
 class LedgerReader(Protocol):

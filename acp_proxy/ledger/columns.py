@@ -21,6 +21,7 @@ COLUMNS = {
     "agent": "t.agent",
     "agent_version": "t.agent_version",
     "client": "t.client",
+    "billing": "t.billing",
     "session": "t.session",
     "kind": "t.kind",
     "usage_source": "t.usage_source",

@@ -22,7 +22,7 @@ from acp_proxy.ledger import (
 from acp_proxy.ledger.accounts import balances, overshoot
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums import tallies
-from acp_proxy.ledger.sums.totals import rebuild
+from acp_proxy.ledger.sums.totals import BILLING, rebuild
 
 
 def _fold_titles(run: Run) -> None:
@@ -31,7 +31,8 @@ def _fold_titles(run: Run) -> None:
 
 
 def _total_rows(run: Run) -> None:
-    rebuild(run, [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())])
+    organisations = [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())]
+    rebuild(run, organisations, with_billing=False)
 
 
 Step = tuple[str | Callable[[Run], None], ...]
@@ -256,6 +257,7 @@ MIGRATIONS: tuple[Step, ...] = (
     turn_work.TABLES,
     captures.TABLES,
     (),  # PostgreSQL's alone: tallies in shards, which earlier versions would show each by itself
+    (*BILLING, *balances.ANEW),
 )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from acp_proxy.core.money import NANO
+from acp_proxy.core.scope import PLAN
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
 from acp_proxy.ledger.sums.tallies import EXPECTED
 from acp_proxy.metrics.exposition import Values, Written, start_of
@@ -39,6 +40,7 @@ class _Places(NamedTuple):
     unpriced: int | None
     turns: int
     without_usage: int | None
+    not_billed: int | None
 
 
 class _Samples:
@@ -86,6 +88,7 @@ class Spend:
         self._learn(readings)
         tokens, cost, unpriced = self._tokens.zeros(), self._cost.zeros(), self._unpriced.zeros()
         turns, without_usage = self._turns.zeros(), self._without_usage.zeros()
+        not_billed = self._not_billed.zeros()
         for whole in readings.wholes:
             at = self._places.get(whole.series)
             if at is None:  # of a series that is not in the ledger: its labels are unknown
@@ -99,12 +102,15 @@ class Spend:
             turns[at.turns] += whole.rows
             if at.cost is not None:
                 cost[at.cost] += whole.units * NANO + whole.nano
+            if at.not_billed is not None:
+                not_billed[at.not_billed] += whole.units * NANO + whole.nano
             if at.unpriced is not None:
                 unpriced[at.unpriced] += whole.tokens
             if at.without_usage is not None:
                 without_usage[at.without_usage] += whole.most_rows
         yield self._tokens.family(tokens)
         yield self._cost.family(cost)
+        yield self._not_billed.family(not_billed)
         yield self._unpriced.family(unpriced)
         yield self._turns.family(turns)
         yield self._without_usage.family(without_usage)
@@ -113,6 +119,7 @@ class Spend:
         by, more = (*_ALWAYS, *self._more), self._more
         self._tokens = _Samples("tokens_total", _TOKENS, (*by, "source", "type"))
         self._cost = _Samples("cost_total", _COST, (*by, "currency", "source"), nano=True)
+        self._not_billed = _Samples("cost_not_billed_total", _NOT_BILLED, ("agent", "currency"), nano=True)
         self._unpriced = _Samples("unpriced_tokens_total", _UNPRICED, ("agent", "model"))
         self._turns = _Samples("turns_total", _TURNS, ("agent", "team", *more, "kind", "stop_reason"))
         self._without_usage = _Samples("turns_without_usage_total", _WITHOUT_USAGE, ("agent",))
@@ -150,11 +157,12 @@ class Spend:
         agent, model, team, *more = key
         self._keys[key] = None
         unpriced, without_usage = self._unpriced.place((agent, model)), self._without_usage.place((agent,))
-        cost = None
+        cost = not_billed = None
         if series.currency is not None:
             source = (labels.of("currency", series.currency), series.cost_source)
             self._paid.setdefault(agent, {})[source] = None
             cost = self._cost.place((*key, *source))
+            not_billed = self._not_billed.place((agent, source[0]))  # also of what is billed: a 0 before the first
         reason = labels.of("stop_reason", series.stop_reason)
         return _Places(
             tokens=self._place_tokens(key, series.usage_source),
@@ -162,6 +170,7 @@ class Spend:
             unpriced=unpriced if cost is None and series.cost_source != "parent" else None,
             turns=self._turns.place((agent, team, *more, series.kind, reason)),
             without_usage=without_usage if series.usage_source == "none" else None,
+            not_billed=not_billed if series.billing == PLAN else None,
         )
 
     def _place_tokens(self, key: Values, source: str) -> int:
@@ -197,3 +206,4 @@ _COST = "Cost of all rows in units of the currency. source is where the price is
 _UNPRICED = "Tokens whose price is unknown."
 _TURNS = "Rows of the ledger; kind turn is a prompt, the others are work without one."
 _WITHOUT_USAGE = "Rows whose usage was neither reported nor estimated."
+_NOT_BILLED = "Of the cost what was used under a plan, at list prices: nobody is billed it."

@@ -11,12 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.money import Money, summed
+from acp_proxy.core.scope import PLAN
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
 from acp_proxy.ledger.session_keys import session_key as session_key
 from acp_proxy.text.times import PERIODS, Zone
 
-DIMENSIONS = ("model", "agent", "project", "user", "team", "kind")
+DIMENSIONS = ("model", "agent", "project", "user", "team", "kind", "billing")
 BY = (*PERIODS, "session", "turn", *DIMENSIONS)
 FILTERS = ("agent", "model", "user", "team", "project", "title")
 _FEW = 5000  # turns or sessions that may be in memory at once
@@ -37,6 +38,7 @@ class Line(Struct, frozen=True):
     without_usage: int = 0
     cost_at_least: int = 0  # rows whose cost is missing or a lower bound
     about: Row | SessionInfo | None = None  # by turn, by session
+    not_billed: tuple[Money, ...] = ()  # of `costs` what was used under a plan: list prices
 
     def plus(self, other: Line) -> Line:
         return Line(
@@ -49,6 +51,7 @@ class Line(Struct, frozen=True):
             self.estimated + other.estimated,
             self.without_usage + other.without_usage,
             self.cost_at_least + other.cost_at_least,
+            not_billed=summed((*self.not_billed, *other.not_billed)),
         )
 
 
@@ -135,6 +138,7 @@ def turn_line(row: Row) -> Line:
         without_usage=int(entry.usage_source == "none"),
         cost_at_least=int(entry.cost_at_least),
         about=row,
+        not_billed=entry.costs if row.origin.billing == PLAN else (),
     )
 
 
@@ -162,6 +166,7 @@ def line_of(key: str, sums: Sums | None) -> Line:
         sums.estimated,
         sums.without_usage,
         sums.cost_at_least,
+        not_billed=sums.not_billed,
     )
 
 
@@ -183,6 +188,7 @@ def line_of_all(key: str, parts: Sequence[Sums]) -> Line:
         sum(part.estimated for part in parts),
         sum(part.without_usage for part in parts),
         sum(part.cost_at_least for part in parts),
+        not_billed=summed(cost for part in parts for cost in part.not_billed),
     )
 
 

@@ -66,11 +66,13 @@ def described(line: Line) -> dict[str, Any]:
 
 
 def figures(line: Line) -> dict[str, Any]:
-    """The sums of a line: tokens as numbers, costs as exact decimal text by currency."""
+    """The sums of a line: tokens as numbers, costs as exact decimal text by currency. `not_billed` only if any is."""
+    listed = {cost.currency: cost.text for cost in line.not_billed}
     return {
         "turns": line.turns,
         "tokens": _tokens(line.usage),
         "cost": {cost.currency: cost.text for cost in line.costs},
+        **({"not_billed": listed} if listed else {}),
         "unpriced_turns": line.unpriced,
         "partial_turns": line.partial,
         "estimated_turns": line.estimated,
@@ -119,6 +121,7 @@ def _turn_details(row: Row) -> dict[str, Any]:
         "cost_source": entry.cost_source,
         "context_used": entry.context_used,
         "context_size": entry.context_size,
+        **({} if origin.billing is None else {"billing": origin.billing}),
     }
 
 

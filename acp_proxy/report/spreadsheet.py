@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from acp_proxy.core.entry import Origin
+from acp_proxy.core.money import Money
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, Report
 from acp_proxy.report.formats import details
@@ -75,11 +76,18 @@ def as_csv(report: Report) -> Iterator[str]:
     `cost_USD` is always there, other currencies come last, so that every other column keeps its place.
     """
     others = sorted({*report.currencies} - {"USD"})
+    listed = sorted(cost.currency for cost in report.total.not_billed)  # under plans
     header = [*_CSV, *_CSV_DETAILS.get(report.by, ()), *(f"cost_{clean(currency)}" for currency in others)]
+    header += [f"not_billed_{clean(currency)}" for currency in listed]
     return csv_in_pieces(
         header,
         (
-            (*_figure_cells(line), *_detail_cells(line), *(_cost(line, currency) for currency in others))
+            (
+                *_figure_cells(line),
+                *_detail_cells(line),
+                *(_cost(line.costs, currency) for currency in others),
+                *(_cost(line.not_billed, currency) for currency in listed),
+            )
             for line in report.lines
         ),
     )
@@ -119,7 +127,7 @@ def _figure_cells(line: Line) -> Cells:
         usage.output,
         usage.thought,
         usage.total,
-        _cost(line, "USD"),
+        _cost(line.costs, "USD"),
         line.unpriced,
         line.partial,
         line.estimated,
@@ -127,8 +135,8 @@ def _figure_cells(line: Line) -> Cells:
     )
 
 
-def _cost(line: Line, currency: str) -> str | None:
-    for cost in line.costs:
+def _cost(costs: Iterable[Money], currency: str) -> str | None:
+    for cost in costs:
         if cost.currency == currency:
             return cost.text
     return None

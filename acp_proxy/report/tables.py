@@ -9,7 +9,7 @@ from itertools import islice
 from acp_proxy.report import Line, Report
 from acp_proxy.report.columns import figures_of
 from acp_proxy.text import table
-from acp_proxy.text.figures import AT_LEAST, counted
+from acp_proxy.text.figures import AT_LEAST, cost_text, counted, decimals_of
 from acp_proxy.text.table import Bars, Part
 
 _MORE = "docs/counting.md"
@@ -76,5 +76,13 @@ def notes(total: Line, before: Sequence[str] = ()) -> list[str]:
         (total.without_usage, "no usage reported: {}"),
     )
     found = [note.format(counted(count, "row")) for count, note in counts if count]
-    said = " · ".join([*before, *found])
+    said = " · ".join([*before, *_under_plans(total), *found])
     return [f"{said} · {_MORE}"] if found else [said] if said else []
+
+
+def _under_plans(total: Line) -> list[str]:
+    """What the costs are called that nobody is billed."""
+    if not total.not_billed:
+        return []
+    amount = cost_text(total.not_billed, decimals_of(total.not_billed))
+    return [f"list price, not billed: {amount} under a plan"]

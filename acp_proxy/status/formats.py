@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from acp_proxy.budget import amount_text, reset_text, with_unit
-from acp_proxy.core.money import NANO, Money
+from acp_proxy.core.money import NANO, Money, summed
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, turn_line
@@ -40,7 +42,7 @@ def as_line(status: Status) -> str:
     out. Of a plan its windows come last.
     """
     values = _values(status)
-    parts = [f"{values['today']} today"]
+    parts = [f"{values['today']} today{_list_price(status.today)}"]
     if standing := status.tightest:
         over = with_unit(-standing.left, standing.account.budget.limit)
         left = f"{over} over" if standing.left < 0 else f"{values['left']} left of"
@@ -131,6 +133,15 @@ def _plans(status: Status) -> str:
         for state in recent
     )
     return " · ".join(each) or UNKNOWN
+
+
+def _list_price(line: Line) -> str:
+    """What of it nobody is billed."""
+    if not line.not_billed:
+        return ""
+    if summed(line.not_billed) == summed(line.costs):
+        return " (list price, not billed)"
+    return f" ({_spent(replace(line, costs=line.not_billed))} of it at list price, not billed)"
 
 
 def _of_plan_budgets(standings: Sequence[PlanStanding]) -> Iterator[str]:

@@ -37,6 +37,8 @@ on_unavailable = "closed"
 hold = "0.25"
 """
 
+BILLED = Scope(without_plans=True)  # what a budget of money counts
+
 
 def all_of(path: Path, text: str) -> tuple[Budget | PlanBudget, ...]:
     file = path / "config.toml"
@@ -51,7 +53,7 @@ def budgets(path: Path, text: str) -> tuple[Budget, ...]:
 
 def test_only_name_window_and_limit_are_required(tmp_path: Path) -> None:
     (budget,) = budgets(tmp_path, f"[[budget]]\n{NEEDED}")
-    assert budget == Budget("a", "user", Window("day"), Limit(5_000_000_000, "USD"))
+    assert budget == Budget("a", "user", Window("day"), Limit(5_000_000_000, "USD"), BILLED)
     assert (budget.mode, budget.thresholds, budget.hold) == ("enforce", (50, 80, 90, 100), "auto")
     assert (budget.on_exceed, budget.on_unpriced, budget.zone) == ("finish_turn", "warn", "UTC")
 
@@ -63,7 +65,7 @@ def test_every_key_arrives_where_it_is_read(tmp_path: Path) -> None:
             layer="user",
             window=Window("rolling", 24),
             limit=Limit(30_500_000_000, "EUR"),
-            scope=Scope(("a*",), ("core",), ("shop", "web"), ("claude*",), ("opus", "*sonnet*")),
+            scope=Scope(("a*",), ("core",), ("shop", "web"), ("claude*",), ("opus", "*sonnet*"), without_plans=True),
             per="user",
             zone="Europe/Berlin",
             mode="warn",
@@ -465,3 +467,12 @@ def test_a_budget_on_a_plan_that_is_wrong_gets_one_line(tmp_path: Path, text: st
     with pytest.raises(ConfigError) as caught:
         all_of(tmp_path, text)
     assert str(caught.value) == f"{tmp_path}/config.toml:{expected}"
+
+
+def test_a_budget_of_money_leaves_plans_out_unless_it_says_so(tmp_path: Path) -> None:
+    (usual,) = budgets(tmp_path, f"[[budget]]\n{NEEDED}")
+    (other,) = budgets(tmp_path, f"[[budget]]\n{NEEDED}count_plans = true\n")
+    (tokens,) = budgets(tmp_path, '[[budget]]\nname = "a"\nwindow = "day"\nlimit = { tokens = 5 }\n')
+    assert [each.scope.without_plans for each in (usual, other, tokens)] == [True, False, False]
+    with pytest.raises(ConfigError, match=r"5: budget.count_plans: expected none: a limit of tokens counts plans, too"):
+        budgets(tmp_path, '[[budget]]\nname = "a"\nwindow = "day"\nlimit = { tokens = 5 }\ncount_plans = true\n')

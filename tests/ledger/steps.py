@@ -14,9 +14,19 @@ def tables_since(version: int) -> list[str]:
     return [name for each in statements for name in re.findall(r"CREATE TABLE (\w+)", each)]
 
 
+def undone_since(version: int) -> list[str]:
+    """SQL that takes the tables and columns of this version's steps and all later ones away."""
+    tables = tables_since(version)
+    statements = [each for step in MIGRATIONS[version:] for each in step if isinstance(each, str)]
+    columns = [found for each in statements for found in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", each)]
+    drops = [f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in columns if table not in tables]
+    return [*(f"DROP TABLE {table}" for table in tables), *drops]
+
+
 def gone_since(version: int) -> str:
-    """SQL that drops them on PostgreSQL, with what only that has."""
-    names = tables_since(version)
+    """The same on PostgreSQL as one statement, with what only that has."""
+    statements = undone_since(version)
     if version <= MIGRATIONS.index(()):
-        names += re.findall(r"CREATE TABLE (\w+)", " ".join(map(str, pending_rows.TABLES)))
-    return f"DROP TABLE {', '.join(names)}" if names else "SELECT 1"
+        own = re.findall(r"CREATE TABLE (\w+)", " ".join(map(str, pending_rows.TABLES)))
+        statements += [f"DROP TABLE {name}" for name in own]
+    return f"DO $$ BEGIN {'; '.join(statements)}; END $$"

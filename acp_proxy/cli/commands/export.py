@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 
 from acp_proxy.cli import arguments, options
 from acp_proxy.focus.columns import FIRST, VERSIONS
@@ -26,7 +27,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def main(asked: argparse.Namespace) -> int:
-    from acp_proxy.config.applied import catalog_of, public_catalog_of
+    from acp_proxy.config.applied import catalog_of, public_catalog_of, seat_of
     from acp_proxy.focus.costs import list_price
     from acp_proxy.focus.formats import as_csv, as_json
     from acp_proxy.focus.rows import Market, rows
@@ -34,7 +35,7 @@ def main(asked: argparse.Namespace) -> int:
     config, zone, now = options.config(asked), options.zone(asked.tz), time.time_ns()
     wanted, version = Query(*options.interval(asked, zone, now)), asked.focus
     catalog = catalog_of(config)
-    market = Market(catalog.lab, list_price(catalog, public_catalog_of(config)))
+    market = Market(catalog.lab, list_price(catalog, public_catalog_of(config)), partial(seat_of, config))
     ledger = open_reader(config.ledger.url, tell=options.tell(asked))
     try:
         found = rows(ledger, wanted, config.identity.organisation, zone, market, version)

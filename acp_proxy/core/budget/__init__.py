@@ -79,7 +79,7 @@ class Budget(Struct, frozen=True):
 
     def matches(self, subject: Subject) -> bool:
         """Whether the subject is in scope. Without a team (or project) it has no budget `per` team (or project)."""
-        if self.per is not None and subject.of(self.per) is None:
+        if self.scope.leaves_out(subject.billing) or (self.per is not None and subject.of(self.per) is None):
             return False
         return all(self.scope.accepts(dimension, subject.of(dimension)) for dimension in DIMENSIONS)
 

@@ -34,6 +34,8 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
     "estimate"` a row that misses a price is charged at least its turn's `hold`. A lost turn, and one whose row is only
     presumed, is charged that in any case.
     """
+    if account.filter.scope.leaves_out(origin.billing):
+        return 0
     if is_lost(entry, account.unit):
         return hold
     lines = _lines(account, origin, entry, process)
@@ -123,7 +125,7 @@ def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) 
 
 def lines_in(scope: Scope, bounds: Bounds, origin: Origin, entry: Entry) -> list[UsageLine]:
     """The lines of a row that count in a window and a scope; none if its start or origin does not match."""
-    if not bounds.cover(entry.started_at):
+    if not bounds.cover(entry.started_at) or scope.leaves_out(origin.billing):
         return []
     if scope == EVERYTHING:
         return list(entry.lines)

@@ -11,7 +11,7 @@ from typing import Any
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.money import NANO
-from acp_proxy.core.scope import DIMENSIONS
+from acp_proxy.core.scope import DIMENSIONS, PLAN
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger.accounts.parts import columns, summed
 from acp_proxy.ledger.columns import COST_UNTOLD, LINE_TOKENS, REPEATED, UNPRICED_LINE, USAGE_UNTOLD
@@ -123,6 +123,8 @@ def _untold(unit: str, alias: str) -> str:
 
 def _conditions(account: Account, dialect: Dialect, alias: str, model_alias: str) -> tuple[str, list[Any]]:
     sql, values = "", list[Any]()
+    if account.filter.scope.without_plans:
+        sql += f" AND ({alias}.billing IS NULL OR {alias}.billing <> '{PLAN}')"
     for dimension, value in account.filter.where:
         if dimension != "organisation":
             sql += f" AND {alias}.{_COLUMNS.get(dimension, dimension)} = ?"

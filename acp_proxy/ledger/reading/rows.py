@@ -24,12 +24,12 @@ _FEW = 500  # sessions
 
 _ROW = """
 t.id, t.org_id, t.user_id, t.team, t.project, t.host, t.agent, t.agent_version, t.client,
-    t.session, t.kind, t.started_at, t.ended_at, t.stop_reason, t.usage_source, t.cost_source, t.detail,
+    t.billing, t.session, t.kind, t.started_at, t.ended_at, t.stop_reason, t.usage_source, t.cost_source, t.detail,
     t.message_id, t.context_used, t.context_size,
     l.model, l.input, l.cached_read, l.cached_write, l.output, l.thought, l.cost_nano, l.currency, l.price_row,
     l.position
 """
-_ID, _STARTED_AT, _MODEL, _POSITION = 0, 11, 20, 29
+_ID, _STARTED_AT, _MODEL, _POSITION = 0, 12, 21, 30
 _id_of = itemgetter(_ID)
 _order_of = itemgetter(_STARTED_AT, _ID, _POSITION)
 
@@ -185,10 +185,10 @@ def _contexts_by_time(read: Read, session: SessionInfo, dialect: Dialect) -> Ite
 def _row(found: list[tuple[Any, ...]], origins: dict[tuple[Any, ...], Origin]) -> Row:
     """The row of a turn joined with each of its lines. Origins repeat, and are shared."""
     first = found[0]
-    key = first[1:9]
+    key = first[1:10]
     if key not in origins:
         origins[key] = Origin(*key)
-    session, kind, started_at, ended_at, stop_reason, usage_source, cost_source, *rest = first[9:_MODEL]
+    session, kind, started_at, ended_at, stop_reason, usage_source, cost_source, *rest = first[10:_MODEL]
     lines = tuple(map(_line, found))
     entry = Entry(first[0], session, kind, started_at, ended_at, stop_reason, lines, usage_source, cost_source, *rest)
     return Row(origins[key], entry)

@@ -13,7 +13,7 @@ from acp_proxy.ledger.sums.buckets import A_DAY
 # SQL for a day, a further condition and a further column -> SQL for keys, currency, counts, earliest, latest, and that.
 Select = Callable[[str, str, str], str]
 
-_COUNTS = tuple(f"c{number}" for number in range(14))
+_COUNTS = tuple(f"c{number}" for number in range(16))
 _NO_TIME = 2**63 - 1
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from acp_proxy.core.money import NANO, Money
+from msgspec.structs import replace
+
+from acp_proxy.core.money import NANO, Money, summed
+from acp_proxy.core.scope import PLAN
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, Sums
 from acp_proxy.ledger.columns import COLUMNS, COST_UNTOLD, REPEATED, UNPRICED_LINE, organisations, where_of
@@ -24,6 +27,7 @@ _SERIES = {
     "team": "s.team",
     "project": "s.project",
     "agent": "s.agent",
+    "billing": "s.billing",
     "kind": "s.kind",
     "usage_source": "s.usage_source",
     "cost_source": "s.cost_source",
@@ -92,6 +96,8 @@ def _sql_of_totals(query: Query, by: Sequence[str], bucket: str, condition: str 
         SELECT {", ".join([*groups, "s.currency"])},
             sum({rows}), sum(CASE WHEN s.kind = 'turn' THEN {rows} ELSE 0 END),
             sum(input), sum(cached_read), sum(cached_write), sum(output), sum(thought), sum(units), sum(nano),
+            sum(CASE WHEN s.billing = '{PLAN}' THEN units ELSE 0 END),
+            sum(CASE WHEN s.billing = '{PLAN}' THEN nano ELSE 0 END),
             sum({unpriced}), sum(CASE WHEN s.usage_source = 'partial' THEN {rows} ELSE 0 END),
             sum(CASE WHEN s.usage_source = 'estimated' OR s.cost_source = 'estimated' THEN {rows} ELSE 0 END),
             sum(CASE WHEN s.usage_source = 'none' THEN {rows} ELSE 0 END),
@@ -172,6 +178,8 @@ def _counted(
             {_count(counted)}, {_count(counted, "t.kind = 'turn'")},
             sum(l.input), sum(l.cached_read), sum(l.cached_write), sum(l.output), sum(l.thought),
             sum(l.cost_nano / {NANO}), sum(l.cost_nano % {NANO}),
+            sum(CASE WHEN t.billing = '{PLAN}' THEN l.cost_nano / {NANO} ELSE 0 END),
+            sum(CASE WHEN t.billing = '{PLAN}' THEN l.cost_nano % {NANO} ELSE 0 END),
             {_count(counted, unpriced)}, {_count(counted, "t.usage_source = 'partial'")},
             {_count(counted, "(t.usage_source = 'estimated' OR t.cost_source = 'estimated')")},
             {_count(counted, "t.usage_source = 'none'")},
@@ -200,9 +208,14 @@ def _by_line(query: Query, by: Sequence[str]) -> bool:
 
 def _sums(found: tuple[Any, ...], size: int) -> Sums:
     key, currency, (rows, turns, *numbers) = found[:size], found[size], found[size + 1 :]
-    usage, (units, nano, *counts) = Usage(*numbers[:5]), numbers[5:]
-    costs = () if currency is None or nano is None else (Money(units * NANO + nano, currency),)
-    return Sums(key, rows, turns, usage, costs, *counts)
+    usage, (units, nano, plan_units, plan_nano, *counts) = Usage(*numbers[:5]), numbers[5:]
+    if currency is None or nano is None:
+        return Sums(key, rows, turns, usage, (), *counts)
+    listed = (plan_units or 0) * NANO + (plan_nano or 0)
+    not_billed = (Money(listed, currency),) if listed else ()  # few are on a plan
+    costs = (Money(units * NANO + nano, currency),)
+    sums = Sums(key, rows, turns, usage, costs, *counts)
+    return replace(sums, not_billed=not_billed) if not_billed else sums
 
 
 def _added(one: Sums, other: Sums) -> Sums:
@@ -223,4 +236,5 @@ def _added(one: Sums, other: Sums) -> Sums:
         cost_at_least=one.cost_at_least + other.cost_at_least,
         started_at=min(one.started_at, other.started_at),
         ended_at=max(one.ended_at, other.ended_at),
+        not_billed=summed((*one.not_billed, *other.not_billed)),
     )

@@ -38,6 +38,7 @@ class Dimensions(NamedTuple):
     usage_source: str
     cost_source: str
     currency: str | None
+    billing: str | None = None
 
 
 class Whole(NamedTuple):

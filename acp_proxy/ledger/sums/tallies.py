@@ -22,7 +22,7 @@ from acp_proxy.ledger.columns import LINE_TOKENS
 from acp_proxy.ledger.statements import Run, Statement, execute, insertions
 from acp_proxy.ledger.sums import labels
 from acp_proxy.ledger.sums.buckets import WHOLE
-from acp_proxy.ledger.sums.totals import COUNTS, SERIES, Series, split
+from acp_proxy.ledger.sums.totals import COUNTS, SERIES_AT_FIRST, Series, split
 
 NO_BOUND = 2**63 - 1  # the slot of what is above every bound
 SHARDS = 16  # of each tally, where writers do not come one after the other; who reads adds them up
@@ -47,12 +47,12 @@ OF_ROWS = ("turn_cost", "turn_duration_seconds", "context_used_ratio", SESSIONS)
 def _fill(run: Run) -> None:
     """From the rows of a ledger that had none of this."""
     run(_WHOLES, (WHOLE, WHOLE - 1))
-    columns = ", ".join(f"s.{name}" for name in SERIES)
+    columns = ", ".join(f"s.{name}" for name in SERIES_AT_FIRST)
     series = f"""
         SELECT s.org_id, {columns} FROM series s JOIN total t ON t.org_id = s.org_id AND t.series = s.id
         WHERE t.level = ? ORDER BY t.first_at, s.id
     """
-    labels.register(run, labels.of_series((found[0], found[1:]) for found in run(series, (WHOLE,))))
+    labels.register(run, labels.of_series((found[0], (*found[1:], None)) for found in run(series, (WHOLE,))))
     clients = (
         "SELECT org_id, 'client', client FROM session WHERE client IS NOT NULL GROUP BY 1, 3 ORDER BY min(started_at)"
     )

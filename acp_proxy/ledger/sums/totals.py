@@ -53,11 +53,14 @@ SERIES = (
     "usage_source",
     "cost_source",
     "currency",
+    "billing",
 )
+SERIES_AT_FIRST = SERIES[:-1]  # of earlier steps of the schema
+BILLING = ("ALTER TABLE turn ADD COLUMN billing TEXT", "ALTER TABLE series ADD COLUMN billing TEXT")
 
 _COUNT_ROWS = f"""
 SELECT t.user_id, t.team, t.project, t.agent, l.model, t.kind, t.stop_reason, t.usage_source, t.cost_source, l.currency,
-    {QUARTER_OF_TURN} AS quarter,
+    {{billing}}, {QUARTER_OF_TURN} AS quarter,
     sum(CASE WHEN l.position = 0 THEN 1 ELSE 0 END), sum(CASE WHEN {REPEATED} THEN 0 ELSE 1 END),
     sum(CASE WHEN l.position = 0 AND t.unpriced = 1 THEN 1 ELSE 0 END),
     sum(CASE WHEN {UNPRICED_LINE} THEN 1 ELSE 0 END),
@@ -66,7 +69,7 @@ SELECT t.user_id, t.team, t.project, t.agent, l.model, t.kind, t.stop_reason, t.
     min(t.started_at), max(t.ended_at)
 FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
 WHERE t.org_id = ? AND t.started_at >= ? AND t.started_at < ?
-GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 """
 
 Series = tuple[str | None, ...]  # values of `SERIES`
@@ -110,6 +113,7 @@ class Additions(Struct):
                     line.model,
                     *sources,
                     cost.currency if cost else None,
+                    origin.billing,
                 ),
                 entry.started_at // QUARTER_HOUR,
                 [count * times for count in counts],
@@ -122,11 +126,11 @@ class Additions(Struct):
         *counts, first_at, last_at = map(int, numbers)
         self._add(organisation, tuple(dimensions), quarter, counts, (first_at, last_at))
 
-    def unsure(self, known: set[tuple[str, str]]) -> list[Statement]:
+    def unsure(self, known: set[tuple[str, str]], *, columns: int = len(SERIES)) -> list[Statement]:
         """Insertions of the series that may be new; `known` ones are there. They find those that are, for `named`."""
         unsure = sorted(key for key in self.series if key not in known)
         ending = " ON CONFLICT DO NOTHING RETURNING org_id, id"
-        return insertions("series", [(*key, *self.series[key]) for key in unsure], ending)
+        return insertions("series", [(*key, *self.series[key][:columns]) for key in unsure], ending)
 
     def named(self, found: Iterable[tuple[Any, ...]]) -> list[tuple[str, Series]]:
         """With their organisations."""
@@ -154,15 +158,20 @@ class Additions(Struct):
             so_far[-2:] = min(so_far[-2], times[0]), max(so_far[-1], times[1])
 
 
-def rebuild(run: Run, organisations: Iterable[str]) -> None:
-    """Make all totals anew. No other process may write meanwhile. Four weeks are in memory at a time."""
+def rebuild(run: Run, organisations: Iterable[str], *, with_billing: bool = True) -> None:
+    """Make all totals anew. No other process may write meanwhile. Four weeks are in memory at a time.
+
+    Steps of the schema that are older than `BILLING` have none of it.
+    """
+    sql = _COUNT_ROWS.format(billing="t.billing" if with_billing else "NULL")
     run("DELETE FROM total", ())
     for organisation in organisations:
         for since, until in _blocks(run, organisation):
             additions = Additions()
-            for found in run(_COUNT_ROWS, (organisation, since, until)):
+            for found in run(sql, (organisation, since, until)):
                 additions.add_counted(organisation, found)
-            execute(run, [*additions.unsure(set()), *additions.statements()])
+            columns = len(SERIES if with_billing else SERIES_AT_FIRST)
+            execute(run, [*additions.unsure(set(), columns=columns), *additions.statements()])
 
 
 def _blocks(run: Run, organisation: str) -> Iterator[tuple[int, int]]:
@@ -192,4 +201,5 @@ def split(nano: int) -> tuple[int, int]:
 def _series_id(series: Series) -> str:
     import json  # not for who only reads
 
-    return digest(json.dumps(series).encode(), 12)
+    *others, billing = series  # without it as before there was any: what is there stays what it is called
+    return digest(json.dumps(others if billing is None else series).encode(), 12)

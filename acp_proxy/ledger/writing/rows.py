@@ -152,6 +152,7 @@ def _turn_values(row: Row) -> tuple[object, ...]:
         entry.context_used,
         entry.context_size,
         row.process,
+        origin.billing,
     )
 
 

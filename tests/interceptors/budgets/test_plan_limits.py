@@ -222,3 +222,21 @@ async def test_an_error_says_the_same(tmp_path: Path) -> None:
         answer = made.answer_to(2)
         assert answer is not None
         assert answer["error"]["message"].startswith('Not sent to the agent: budget "keep" is used up')
+
+
+async def test_money_that_a_plan_has_paid_is_neither_held_nor_counted(tmp_path: Path) -> None:
+    without = replace(daily("1"), scope=Scope(without_plans=True))
+    async with house(tmp_path, without, options={"of_plans": (KEEP,)}) as made:
+        assert await made.prompt(2)
+        assert made.held() > 0  # it is not known yet
+        tells(made, 10)
+        made.finish(2, cost="5")
+        await made.settled()
+        assert [found.origin.billing for found in made.rows()] == ["plan"]
+        assert await made.prompt(3)
+        assert made.held() == 0
+        tells(made, 20, isUsingOverage=True)
+        made.finish(3, cost="9")
+        await made.settled()
+        assert [found.origin.billing for found in made.rows()] == ["plan", "tokens"]
+        assert not await made.prompt(4)  # of $1 are used 4

@@ -25,7 +25,7 @@ from tests.core.accounts import budget, usd
 from tests.ledger.conftest import Open
 from tests.ledger.holds import ELSEWHERE, account, any_rows, hold, keep, standing, unique
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
-from tests.ledger.steps import tables_since
+from tests.ledger.steps import undone_since
 
 DAY = 24 * HOUR
 CAP = account(budget("9 USD"))
@@ -182,8 +182,8 @@ class TestFile:
         with closing(open_ledger(url, journals=())) as ledger:
             ledger.append([row(line(cost="3"))])
         with database(path) as connection:
-            for table in tables_since(MIGRATIONS.index(TABLES)):
-                connection.execute(f"DROP TABLE {table}")
+            for statement in undone_since(MIGRATIONS.index(TABLES)):
+                connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(TABLES)}")
         with closing(open_ledger(url, journals=())) as ledger:
             keep(ledger, CAP)
@@ -196,8 +196,8 @@ class TestFile:
             ledger.append([row(line(cost="3"), usage_source="partial")])
             keep(ledger, CAP)
         with database(path) as connection:
-            for table in tables_since(MIGRATIONS.index(ANEW) + 1):
-                connection.execute(f"DROP TABLE {table}")
+            for statement in undone_since(MIGRATIONS.index(ANEW) + 1):
+                connection.execute(statement)
             connection.execute('UPDATE kept_sum SET spent = \'{"nano":{"USD":3000000000}}\'')
             connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(ANEW)}")
         with closing(open_ledger(url, journals=())) as ledger:

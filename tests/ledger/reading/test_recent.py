@@ -28,7 +28,7 @@ from acp_proxy.report.ranked import ranked_sessions
 from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import CAP, ELSEWHERE, hold
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
-from tests.ledger.steps import tables_since
+from tests.ledger.steps import undone_since
 
 HOUR = 60 * MINUTE
 
@@ -181,8 +181,8 @@ def test_sessions_of_a_ledger_from_before_keys_were_kept_are_found_by_them(tmp_p
     with closing(open_ledger(url, journals=())) as ledger:
         ledger.append([row(session=f"s{number}") for number in range(3)])
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
-        for table in tables_since(MIGRATIONS.index(TABLES)):
-            connection.execute(f"DROP TABLE {table}")
+        for statement in undone_since(MIGRATIONS.index(TABLES)):
+            connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(TABLES)}")
     with closing(open_ledger(url, journals=())) as ledger:
         assert [found.session for found in ledger.recent.keyed(session_key(ALICE, "s1"))] == ["s1"]
