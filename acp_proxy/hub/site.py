@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from acp_proxy.config import Config, without_files
 from acp_proxy.config.applied import catalog_of
@@ -17,6 +17,7 @@ from acp_proxy.hub.api import Api
 from acp_proxy.hub.api.problems import RefusedError, problem
 from acp_proxy.hub.auth.access_tokens import NotSignedInError
 from acp_proxy.hub.auth.authenticator import Authenticator
+from acp_proxy.hub.auth.routes import routes as sign_in_routes
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.settings import Settings
@@ -38,7 +39,6 @@ class Site:
         environ: Mapping[str, str],
         warn: Warn,
         clock: Callable[[], int] = time.time_ns,
-        more: Sequence[BaseRoute] = (),
     ) -> None:
         self.ledgers = Ledgers(settings.database.url, settings.database.connections, warn, clock)
         self.store = AskedStore(partial(self.ledgers.ask, writes=True), settings.organisation)
@@ -47,7 +47,8 @@ class Site:
         self._exporter = _exporter(settings, environ)
         api = Api(self.ledgers, self.identify, warn, clock=clock)
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
-        self.application = Starlette(routes=[*api.routes, *routes, *more])
+        signing_in = sign_in_routes(settings, self.store, self.authenticator, lambda: clock() // 10**9)
+        self.application = Starlette(routes=[*api.routes, *signing_in, *routes])
         self.application.router.redirect_slashes = False
 
     async def first_token(self) -> str | None:

@@ -271,7 +271,11 @@ def open_ledger(
 
     directories = _journal_directories() if journals is None else journals
     ledger = backend_at(url, clock)(patience=patience, warn=warn, journals=directories, must_exist=must_exist)
-    _settle_dead(ledger, warn, clock)
+    try:
+        _settle_dead(ledger, warn, clock)
+    except BaseException:
+        ledger.close()
+        raise
     return ledger
 
 

@@ -19,7 +19,6 @@ from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.hold_size import HoldSize
     from acp_proxy.core.budget.plan_limits import PlanStanding
-    from acp_proxy.core.budget.verdict import Decision as Decided
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
     from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
@@ -34,7 +33,8 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
 
-Decision: TypeAlias = 'Decided | Literal["cancel", "grant", "fail_open", "fail_closed"]'
+# Those of `core/budget/verdict.py`, and others: spelt out, for who decodes them has no other names.
+Decision: TypeAlias = Literal["allow", "warn", "deny", "shadow_deny", "cancel", "grant", "fail_open", "fail_closed"]
 
 
 class Held(Struct, frozen=True):

@@ -37,7 +37,10 @@ def test_systemd_takes_the_units(units: Path, whose: str) -> None:
 
 
 @pytest.mark.needs("systemd-analyze")
-@pytest.mark.parametrize(("unit", "exposure"), [("acp-proxy-serve.service", 15), ("acp-proxy-metrics.service", 40)])
+@pytest.mark.parametrize(
+    ("unit", "exposure"),
+    [("acp-proxy-serve.service", 15), ("acp-proxy-hub.service", 15), ("acp-proxy-metrics.service", 40)],
+)
 def test_a_unit_is_locked_up(units: Path, unit: str, exposure: int) -> None:
     analyze("security", "--offline=yes", f"--threshold={exposure}", str(units / "system" / unit))
 
@@ -45,8 +48,8 @@ def test_a_unit_is_locked_up(units: Path, unit: str, exposure: int) -> None:
 def test_units_of_different_users_share_no_directory_of_state() -> None:
     """systemd would give it to whichever starts, and take it from the other that runs."""
     found = [said("StateDirectory", path) for path in SYSTEMD.glob("*.service")]
-    assert len(found) == 2
-    assert len({*map(tuple, found)}) == 2
+    assert len(found) == 3
+    assert len({*map(tuple, found)}) == 3
 
 
 def test_the_directory_for_node_exporter_is_made_for_whom_the_unit_runs_as() -> None:

@@ -17,6 +17,7 @@ from acp_proxy.hub.api.desk import Answer, Desk
 from acp_proxy.hub.api.problems import RefusedError, problem
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
+from acp_proxy.hub.openapi import document
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn
 from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, Nothing
 from acp_proxy.ledger.sql_ledger import SqlLedger
@@ -46,6 +47,8 @@ class Api:
         self._claims = claims
         self._clock = clock
         self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
+        described = msgspec.json.encode(document(ANSWERS))
+        self.routes.append(Route("/v1/openapi.json", lambda _: Response(described, media_type="application/json")))
 
     def _endpoint(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import os
-
-from acp_proxy.ledger import LedgerForbiddenError
+from acp_proxy.ledger import LedgerForbiddenError, LedgerUnavailableError
 from acp_proxy.ledger.hub.connection import Authorization
-
-VARIABLE = "ACP_PROXY_HUB_TOKEN"
+from acp_proxy.signin import SignInError, UnreachableError, access_token
 
 
 def authorization_for(url: str) -> Authorization:
-    """For the hubs at `url`; it raises LedgerForbiddenError where there is no token."""
+    """For the hubs at `url`. What it raises lets rows wait: they are booked when somebody has signed in."""
+    last: str | None = None
 
-    def of_environment(renew: bool) -> str:
-        token = os.environ.get(VARIABLE, "")
-        if not token or renew:
-            what = "refused" if renew else "missing"
-            raise LedgerForbiddenError(f"ledger {url}: the token in {VARIABLE} is {what}")
-        return f"Bearer {token}"
+    def authorization(renew: bool) -> str:
+        nonlocal last
+        try:
+            last = access_token(url, rejected=last if renew else None)
+        except UnreachableError as error:
+            raise LedgerUnavailableError(f"ledger {url}: {error}") from error
+        except SignInError as error:
+            raise LedgerForbiddenError(f"ledger {url}: {error}") from error
+        return f"Bearer {last}"
 
-    return of_environment
+    return authorization

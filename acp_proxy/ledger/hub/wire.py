@@ -19,7 +19,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.ledger import OpenTurn, Row
-from acp_proxy.ledger.budgets import Grant
+from acp_proxy.ledger.budgets import Decision, Grant
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -242,7 +242,7 @@ class PlanAnnouncement(Struct, frozen=True):
 class Decisions(Struct, frozen=True):
     """Decisions that were made outside of admissions."""
 
-    decisions: list[tuple[Account, Decided | Literal["cancel", "grant", "fail_open", "fail_closed"]]]
+    decisions: list[tuple[Account, Decision]]
 
 
 class PlanDecisions(Struct, frozen=True):

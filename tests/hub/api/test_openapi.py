@@ -1,0 +1,53 @@
+"""The document of the API beside what answers."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection
+from typing import Any
+
+import jsonschema
+import pytest
+
+from acp_proxy.hub.api import ANSWERS
+from acp_proxy.ledger.hub.wire import NDJSON
+from tests.hub.api.asking import about
+from tests.hub.api.conftest import MALLORY, ROLES, Ask
+
+
+@pytest.fixture
+def document(address: str) -> Any:
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=20)
+    connection.request("GET", "/v1/openapi.json")
+    with connection.getresponse() as response:
+        found = json.loads(response.read())
+    connection.close()
+    return found
+
+
+def _checked(document: Any, schema: Any, value: Any) -> None:
+    jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(value)
+
+
+def test_it_names_each_route_once(document: Any) -> None:
+    described = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
+    assert described == {(answer.call.path, answer.call.method) for answer in ANSWERS}
+    assert len(described) == len(ANSWERS)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_answer_to_each_role_is_as_described(document: Any, ask: Ask, role: str) -> None:
+    asked = about(MALLORY)
+    for answer in ANSWERS:
+        described = document["paths"][answer.call.path][answer.call.method.lower()]["responses"]
+        status, body = ask(role, answer.call, asked[answer.call])
+        found = described[str(status)]
+        if "$ref" in found:
+            found = document["components"]["responses"][str(status)]
+        if "content" not in found:
+            assert body == b""
+            continue
+        ((kind, content),) = found["content"].items()
+        values = map(json.loads, filter(None, body.splitlines())) if kind == NDJSON else [json.loads(body)]
+        for value in values:
+            _checked(document, content["schema"], value)
