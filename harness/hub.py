@@ -111,6 +111,7 @@ def running(
 def served(application: Starlette) -> Iterator[int]:
     """The port at which an application answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server = uvicorn.Server(uvicorn.Config(application, log_config=None, lifespan="off", access_log=False))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
         thread.start()
