@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from acp_proxy.core.events import Event
     from acp_proxy.core.plans import PlanState
     from acp_proxy.interceptor import Interceptor
+    from acp_proxy.ledger import Row
     from acp_proxy.ledger.budgets import BudgetLedger
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the second stands still in a sleeping Linux
@@ -116,7 +117,9 @@ def _bookkeepers(
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
     plans = Plans(worker, recorder.origin_of, _plan_warning)
     budgets = _budgets(config, catalog, worker, recorder, counted_by, log)
-    return [counters, recorder], [*budgets, plans, expected, EarlyLoad(partial(_load_the_rest, config, catalog))]
+    completion = _completion(config, catalog, recorder, announce, log)
+    early_load = EarlyLoad(partial(_load_the_rest, config, catalog))
+    return [counters, recorder], [*budgets, plans, expected, *completion, early_load]
 
 
 def _budgets(
@@ -152,6 +155,35 @@ def _budgets(
     return enforcers
 
 
+def _completion(
+    config: Config, catalog: Catalog, recorder: Recorder, announce: Callable[[Event], None], log: Log
+) -> list[Interceptor]:
+    if not config.books.complete:
+        return []
+    from acp_proxy.books.agents import family
+    from acp_proxy.importing.agents import AGENTS
+    from acp_proxy.interceptors.completion import Completion
+
+    def complete(origin: Origin, session: str) -> list[tuple[Row, Row]]:
+        from acp_proxy.importing import late
+
+        return late.complete(config, os.environ, catalog, time.time_ns(), origin, session)
+
+    loop = asyncio.get_running_loop()
+    return [
+        Completion(
+            complete,
+            lambda origin: family(origin.agent) in AGENTS,
+            recorder.origin_of,
+            announce,
+            later=loop.call_later,
+            soon=loop.call_soon_threadsafe,
+            clock=time.time_ns,
+            warn=partial(log, "warning"),
+        )
+    ]
+
+
 def _plan_warning(state: PlanState, percent: int, now: int) -> str:
     from acp_proxy.text.plans import warning  # few are on a plan, and fewer near its end
     from acp_proxy.text.times import system_zone
@@ -168,6 +200,8 @@ def _load_the_rest(config: Config, catalog: Catalog) -> None:
         readers.load()
         catalog.read()
         backend_at(config.ledger.url)
+        if config.books.complete:
+            from acp_proxy.importing import late  # noqa: F401  the same
         if config.budgets:
             from acp_proxy.ledger.accounts import live_standings  # noqa: F401  as in a reader
 

@@ -89,6 +89,14 @@ class SessionRestored(Struct, frozen=True):
     again: bool = False  # of a session that is used here: another process may have used it, too
 
 
+class CostsCorrected(Struct, frozen=True):
+    """More became known of a session's rows: it has cost so much more, or less, than was booked."""
+
+    at: int
+    session: str
+    by: tuple[Money, ...]
+
+
 class SessionClosed(Struct, frozen=True):
     """The client closed the session. Follows the ends of its turns, and `owed` answers to their prompts."""
 
@@ -333,6 +341,7 @@ Event = (
     | SessionRequested
     | SessionOpened
     | SessionRestored
+    | CostsCorrected
     | SessionClosed
     | ModelSelected
     | SessionInfoChanged

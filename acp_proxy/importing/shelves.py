@@ -110,6 +110,11 @@ def _is_of_gemini(path: Path, session: str) -> bool:
     return path.stem.endswith(f"-{session[:8]}") or gemini.parent(path) == session
 
 
+def _is_of_codex(path: Path, session: str) -> bool:
+    """Its own file, or one that was begun later, as those of its subagents are: ids are in the order of time."""
+    return path.stem[-len(session) :] >= session
+
+
 def _kimi(path: Path, session: str | None = None) -> Iterator[Found]:
     yield from _lines(partial(kimi.read, session=kimi.session(path)))(path, session)
 
@@ -156,7 +161,7 @@ SHELVES: Mapping[str, Shelf] = {
     shelf.agent: shelf
     for shelf in (
         Shelf("claude-code", claude.files, _lines(claude.read)),
-        Shelf("codex", codex.files, _lines(codex.read)),
+        Shelf("codex", codex.files, _lines(codex.read), _is_of_codex),
         Shelf("gemini-cli", gemini.files, _gemini, _is_of_gemini),
         Shelf("qwen-code", qwen.files, _lines(qwen.read)),
         Shelf("opencode", _opencode, _opencode_calls, _is_of_opencode),

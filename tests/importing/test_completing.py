@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import IMPORT, Entry, UsageLine
+from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import Money
-from acp_proxy.core.usage import NOTHING, Usage
-from acp_proxy.ledger import Query, Row, open_ledger
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Row
 from tests.books.readers import READERS
 from tests.books.recorded import recordings
 from tests.importing.homes import Home
-from tests.ledger.rows import ALICE, MINUTE, row
+from tests.importing.turns import by_session, calls_in, relayed, turns, used
+from tests.ledger.rows import MINUTE, row
 
 SECOND = 10**9
 SHELF = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
@@ -35,49 +34,6 @@ RECORDINGS = [
 def home(tmp_path: Path) -> Home:
     (tmp_path / "home").mkdir()
     return Home(tmp_path / "home", tmp_path / "ledger.db")
-
-
-def calls_in(home: Home) -> list[Row]:
-    """Those of its books, by time, as an import into another ledger finds them."""
-    other = Home(home.path, home.ledger.with_name("other.db"))
-    other.imports()
-    return sorted(other.rows(), key=lambda each: each.entry.started_at)
-
-
-def relayed(calls: list[Row], *, name: str = "", **fields: Any) -> Row:
-    """The row of a turn that made these calls, of which the last one was told."""
-    last, first = calls[-1].entry, calls[0].entry
-    origin = replace(ALICE, organisation="default", user="alice", agent=name or calls[0].origin.agent)
-    entry = Entry(
-        id=row().entry.id,
-        session=last.session,
-        kind="turn",
-        started_at=first.started_at - SECOND // 50,
-        ended_at=last.started_at + SECOND // 1000,
-        stop_reason="end_turn",
-        lines=(UsageLine(last.model, last.usage, last.costs[0] if last.costs else None),),
-        usage_source="partial",
-        cost_source="computed",
-    )
-    return Row(origin, replace(entry, **fields))
-
-
-def used(rows: list[Row]) -> Usage:
-    return sum((each.entry.usage for each in rows), NOTHING)
-
-
-def turns(home: Home) -> list[Row]:
-    with closing(open_ledger(home.url, journals=())) as ledger:
-        return [found for found in ledger.rows(Query()) if found.origin.client != IMPORT]
-
-
-def by_session(calls: list[Row]) -> dict[str, list[Row]]:
-    """Without forks, whose calls may be older than they are."""
-    found = defaultdict(list)
-    for call in calls:
-        if call.entry.kind == "call":
-            found[call.entry.session].append(call)
-    return found
 
 
 @pytest.mark.parametrize("case", RECORDINGS, ids=" ".join)

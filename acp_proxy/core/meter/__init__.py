@@ -15,6 +15,7 @@ from acp_proxy.core.events import (
     AnsweredLate,
     Compacted,
     ContextChanged,
+    CostsCorrected,
     Counters,
     Event,
     Initialized,
@@ -83,6 +84,9 @@ class Meter:
                 return [] if late is None else [self._metered(account, late, reported=True, reported_cost=False)]
             case SessionRestored():
                 return self._restored(event)
+            case CostsCorrected(at=at, session=session, by=by) if known := self._sessions.get(session):
+                known.correct(by)
+                return [self._changed(known, at, restored=True)]
             case TurnStarted():
                 account = self._sessions.account(event.session)
                 before = self._history_over(account, event.at)

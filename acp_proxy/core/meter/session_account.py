@@ -229,6 +229,9 @@ class SessionAccount:
         self._booked = plus(self._booked, entry.costs)
         self.restorable = False
 
+    def correct(self, by: tuple[Money, ...]) -> None:
+        self._booked = plus(self._booked, by)
+
     # -- what is known of it
 
     @property

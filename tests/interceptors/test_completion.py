@@ -1,0 +1,126 @@
+"""A turn is completed while its relay goes on: with a real one, and an agent that records more than it tells."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Query, Row, open_ledger
+from tests.agents.client import line, python, running, send, send_and_close
+from tests.machine import Machine
+
+# Tells as Gemini CLI does, without its thinking, and records that.
+AGENT = """
+import datetime, json, os, pathlib, sys
+session = "0de0cc3e-5da3-400f-a2f9-b86d0ed66a82"
+chats = pathlib.Path(os.environ["HOME"], ".gemini/tmp/work/chats")
+chats.mkdir(parents=True)
+book = (chats / f"session-2026-11-27T12-10-{session[:8]}.jsonl").open("a")
+def note(**record): print(json.dumps(record), file=book, flush=True)
+def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+note(sessionId=session, kind="main")
+calls = 0
+for text in sys.stdin:
+    asked = json.loads(text)
+    match asked.get("method"):
+        case "initialize":
+            who = {"name": "gemini-cli", "version": "0.61.0"}
+            say(id=asked["id"], result={"protocolVersion": 1, "agentInfo": who})
+        case "session/new": say(id=asked["id"], result={"sessionId": session})
+        case "session/prompt":
+            calls += 1
+            now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
+            used = {"input": 10000, "cached": 8000, "output": 100, "thoughts": 900}
+            note(id=f"m{calls}", timestamp=now, type="gemini", model="gemini-3.8-flash", tokens=used)
+            told = {"input_tokens": 10000, "output_tokens": 100}
+            quota = {"token_count": told, "model_usage": [{"model": "gemini-3.8-flash", "token_count": told}]}
+            say(id=asked["id"], result={"stopReason": "end_turn", "_meta": {"quota": quota}})
+"""
+RECORDED = Usage(input=2000, cached_read=8000, output=100, thought=900)
+
+
+class Client:
+    def __init__(self, process: Any) -> None:
+        self._process = process
+        self._id = 0
+        self.shown: list[Any] = []  # costs, with where they are from
+
+    def ask(self, method: str, **params: Any) -> Any:
+        self._id += 1
+        asked = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        send(self._process.stdin, json.dumps(asked).encode() + b"\n")
+        while (message := self.hear()).get("id") != self._id:
+            pass
+        return message["result"]
+
+    def hear(self) -> Any:
+        message = json.loads(line(self._process.stdout))
+        if message.get("method") == "session/update":
+            update = message["params"]["update"]
+            self.shown.append((update["_meta"]["acp-proxy"]["source"], update["cost"]["amount"]))
+        return message
+
+    def prompt(self) -> None:
+        """In a session that was begun."""
+        self.ask("session/prompt", sessionId=self.session, prompt=[{"type": "text", "text": "hello"}])
+
+    def begin(self) -> None:
+        self.ask("initialize", protocolVersion=1)
+        self.session = self.ask("session/new", cwd="/", mcpServers=[])["sessionId"]
+
+    def leave(self) -> None:
+        send_and_close(self._process.stdin, b"")
+        self._process.wait()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def relay(machine: Machine) -> Any:
+    return running(sys.executable, "-m", "acp_proxy", "run", "--", *python(AGENT), env=machine.environ)
+
+
+def rows(machine: Machine) -> list[Row]:
+    with closing(open_ledger(machine.url, journals=())) as ledger:
+        return list(ledger.rows(Query()))
+
+
+def test_the_row_has_what_was_recorded_and_the_editor_is_shown_the_new_cost(machine: Machine) -> None:
+    with relay(machine) as process:
+        client = Client(process)
+        client.begin()
+        client.prompt()
+        while len(client.shown) < 2:  # the second without being asked
+            client.hear()
+        (row,) = rows(machine)
+        assert (row.entry.usage, row.entry.usage_source) == (RECORDED, "agent")
+        (cost,) = row.entry.costs
+        assert client.shown[-1] == ("ledger", float(cost.text))
+        assert client.shown[0][1] != client.shown[1][1]
+        client.prompt()
+        client.leave()
+    first, second = rows(machine)
+    assert first == row
+    total = first.entry.costs[0].plus(second.entry.costs[0])
+    assert client.shown[-1] == ("meter", float(total.text))
+
+
+def test_an_import_completes_what_the_relay_had_no_time_for_and_nothing_twice(machine: Machine) -> None:
+    with relay(machine) as process:
+        client = Client(process)
+        client.begin()
+        client.prompt()
+        client.leave()
+    (row,) = rows(machine)
+    assert row.entry.usage_source == "partial"
+    done = machine.run("import", "--json")
+    (agent,) = json.loads(done.stdout)["agents"]
+    assert (agent["calls"], agent["turns_completed"], agent["too_recent"]) == (0, 0, 1)
