@@ -38,7 +38,7 @@ from acp_proxy.ledger import (
     session_keys,
     settings,
 )
-from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows, standings
+from acp_proxy.ledger.accounts import balance_updates, balances, holding, overshoot, pending_rows, standings
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.columns import OF_SESSION, key_values
@@ -76,6 +76,7 @@ class SqlLedger(SqlReader):
     def __init__(self, warn: Warn, journals: Sequence[Path]) -> None:
         super().__init__(warn, journals)
         self._known = Known()
+        self._unkept: list[tuple[int, Account]] = []  # since when an account's sum is missing
         self._shard = 0 if self.dialect.serial else random.randrange(SHARDS)  # noqa: S311  (of no use to guess)
 
     @abstractmethod
@@ -112,6 +113,7 @@ class SqlLedger(SqlReader):
         for organisation in appending.due:
             with suppress(LedgerError):  # the rows are there, and count: the next append adds them up
                 self._write(partial(self._add_up, organisation))
+        self._keep_sums()
         return appending.new
 
     def correct(self, before: Row, after: Row, now: int) -> bool:
@@ -156,7 +158,7 @@ class SqlLedger(SqlReader):
         accounts = [account for account, _ in wants]
         taking = holding.Taking(turn, wants, until, unpriced=unpriced)
         question = standings.Question(accounts, now, self.dialect, turn.id)
-        held = self._hold_at_once(taking, question) if self.dialect.remote and not taking.is_denied else None
+        held = self._hold_at_once(taking, question, now) if self.dialect.remote and not taking.is_denied else None
         if held is None:
             try:
                 held = self._write(partial(self._hold, taking, question, now, look_for_dead=True))
@@ -167,18 +169,30 @@ class SqlLedger(SqlReader):
             self._known.opened(turn.id, opened)
         return held
 
-    def _hold_at_once(self, taking: holding.Taking, question: standings.Question) -> Held | None:
+    def _hold_at_once(self, taking: holding.Taking, question: standings.Question, now: int) -> Held | None:
         """Where the server is certain that it fits; else None, and nothing is held."""
-        statement = taking.at_once(question)
-
-        def work(run: Run) -> list[tuple[Any, ...]]:
-            self._lock(run, question.accounts)
-            return run.each([statement], last=True)[0]
-
         try:
-            return taking.admitted(question, self._write(work))
+            rows = self._write(partial(self._ask_to_hold, taking, question))
+            held, (found, missing) = taking.admitted(question, rows), question.answered(rows)
+            # Few rows are added up for a session. The sum is kept when no prompt waits for it.
+            if held is None and missing and all(map(balances.is_small, missing)):
+                question = question.with_kept(found)
+                held = taking.admitted(question, self._write(partial(self._ask_to_hold, taking, question)))
+                self._unkept += [(now, account) for account in missing]
         except RowRefusedError:  # a kept sum that cannot be read, perhaps: it is made anew
             return None
+        return held
+
+    def _ask_to_hold(self, taking: holding.Taking, question: standings.Question, run: Run) -> list[tuple[Any, ...]]:
+        self._lock(run, question.accounts)
+        return run.each([taking.at_once(question)], last=True)[0]
+
+    def _keep_sums(self) -> None:
+        """Those that were missing when a prompt was in a hurry."""
+        unkept, self._unkept = self._unkept, []
+        for now, account in unkept:
+            with suppress(LedgerError):  # the next prompt adds it up again
+                self._write(partial(self._make_sums, now=now, accounts=[account]))
 
     def _hold(
         self, taking: holding.Taking, question: standings.Question, now: int, run: Run, *, look_for_dead: bool
@@ -204,6 +218,7 @@ class SqlLedger(SqlReader):
     def release(self, organisation: str, turn: str) -> None:
         self._known.turns.pop(turn, None)
         self._write(lambda run: holding.end(run, organisation, [turn]))
+        self._keep_sums()
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
         if turns:

@@ -81,6 +81,11 @@ def kept_of(account: Account) -> Kept | None:
     return Kept(_whose(where), what, bounds, edge)
 
 
+def is_small(account: Account) -> bool:
+    """Whether it counts only rows of a session or of a run of the proxy, which are soon added up."""
+    return any(dimension in ("session", "process") for dimension, _ in account.filter.where)
+
+
 def _named(scope: Scope) -> tuple[tuple[str, str], ...]:
     """Of budgets for one user each, however many there are, only that user's rows look at the sum."""
     for dimension in ("user", "team", "project", "agent"):

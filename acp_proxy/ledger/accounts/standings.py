@@ -6,6 +6,7 @@ Spend comes from kept sums (balances), or for accounts without one from totals a
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from copy import copy
 from itertools import chain
 from typing import Any
 
@@ -81,6 +82,12 @@ class Question:
         found = self._answer(rows)
         missing = [index for index, kept in enumerate(self._kept) if kept is not None and index not in found.kept]
         return found, [self.accounts[index] for index in missing]
+
+    def with_kept(self, found: Found) -> Question:
+        """The same question, by the sums that were found alone; other accounts are added up."""
+        other = copy(self)
+        other.asked, other.number_kept = self._asked(found.kept), len(found.kept)
+        return other
 
     def _asked(self, kept: Container[int]) -> Statement:
         """With sums that are kept for the accounts at these places alone."""

@@ -17,9 +17,9 @@ from acp_proxy.ledger.worker import LedgerWorker
 from harness.daemons import until
 from harness.faults.link import Link, linked
 from harness.postgres import Server, asked
-from tests.core.accounts import budget
+from tests.core.accounts import budget, usd
 from tests.ledger.holds import CAP, account, held, hold
-from tests.ledger.rows import Warnings, row
+from tests.ledger.rows import Warnings, line, row
 
 
 @pytest.fixture
@@ -67,6 +67,22 @@ def test_many_budgets_cost_a_prompt_no_more_journeys_than_one(url: str, link: Li
         for turn in ("first", "second"):
             before = link.journeys
             assert hold(ledger, turn, *many).admitted
+        assert link.journeys - before == 1
+
+
+def test_the_first_prompt_of_a_session_costs_two_journeys_and_its_sum_is_kept_after_the_turn(
+    url: str, link: Link
+) -> None:
+    of_session = account(budget("1 USD", "session", name="session"))
+    with closing(PostgresLedger(url)) as ledger:
+        ledger.append([row(line(cost="0.25"))])
+        hold(ledger, "warm", (CAP, "0.01"))
+        before = link.journeys
+        assert hold(ledger, "first", (CAP, "0.01"), (of_session, "0.01")).standings[1].spent == usd("0.25")
+        assert link.journeys - before == 2
+        ledger.append([row(line(cost="0.5"), id="first")])
+        before = link.journeys
+        assert hold(ledger, "second", (CAP, "0.01"), (of_session, "0.01")).standings[1].spent == usd("0.75")
         assert link.journeys - before == 1
 
 
