@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 _SIZES = {_FIXED64: 8, _FIXED32: 4}
@@ -31,6 +32,7 @@ def varint(number: int) -> bytes:
     return bytes(written)
 
 
+@cache  # of which there are a few dozen
 def tag(field: int, wire_type: int) -> bytes:
     return varint(field << 3 | wire_type)
 
@@ -42,7 +44,8 @@ def whole(field: int, number: int) -> bytes:
 
 def block(field: int, content: bytes) -> bytes:
     """Bytes, a message, or what is packed."""
-    return tag(field, _BYTES) + varint(len(content)) + content
+    size = len(content)
+    return tag(field, _BYTES) + (_SMALL[size] if size < 0x80 else varint(size)) + content
 
 
 def text(field: int, content: str) -> bytes:

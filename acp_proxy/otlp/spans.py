@@ -6,7 +6,7 @@ Ids are made of the row's id, so that a row that is sent again is the same span.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Entry, ToolCall, Work
@@ -32,7 +32,7 @@ class Spans:
     """`shown` are dimensions of people that may leave: "user", "project"."""
 
     def __init__(self, provider: Provider, shown: tuple[str, ...] = ()) -> None:
-        self._provider = lru_cache(maxsize=1024)(provider)
+        self._of_model = lru_cache(maxsize=1024)(partial(_of_model, provider))
         self._shown = shown
 
     def of(self, row: Row, work: Work | None = None) -> Iterator[bytes]:
@@ -45,33 +45,20 @@ class Spans:
     def _turn(self, row: Row, work: Work | None, trace: bytes, span: bytes) -> bytes:
         origin, entry = row.origin, row.entry
         parent = block(4, bytes.fromhex(work.parent[33:])) if work and work.parent else b""
-        failed = entry.stop_reason in FAILED
         return b"".join(
             (
                 block(1, trace),
                 block(2, span),
                 parent,
-                text(5, f"invoke_agent {origin.agent}"),
-                whole(6, _CLIENT),
+                _of_agent(origin.agent, origin.agent_version),
                 _times(entry.started_at, entry.ended_at),
-                _INVOKE,
-                text_attribute(9, "gen_ai.agent.name", origin.agent),
-                _optional("gen_ai.agent.version", origin.agent_version),
                 text_attribute(9, "gen_ai.conversation.id", entry.session),
                 self._of_model(entry.model),
                 _usage(entry),
-                attributes(9, {"gen_ai.response.finish_reasons": (entry.stop_reason,)}) if entry.stop_reason else b"",
-                text_attribute(9, "error.type", str(entry.stop_reason)) if failed else b"",
+                _of_end(entry.stop_reason),
                 self._ours(row, work),
-                block(15, _ERROR) if failed else b"",
             )
         )
-
-    def _of_model(self, model: str | None) -> bytes:
-        """Whose agent tells no model has no provider; the convention wants one, and has no name for that."""
-        provider = self._provider(model) or "unknown"
-        named = _optional("gen_ai.request.model", model) + _optional("gen_ai.response.model", model)
-        return text_attribute(9, "gen_ai.provider.name", provider) + named
 
     def _ours(self, row: Row, work: Work | None) -> bytes:
         origin, entry = row.origin, row.entry
@@ -82,9 +69,7 @@ class Spans:
         calls = sum(each.count for each in work.sums) if work else 0
         return b"".join(
             (
-                text_attribute(9, "acp_proxy.kind", entry.kind),
-                text_attribute(9, "acp_proxy.usage.source", entry.usage_source),
-                text_attribute(9, "acp_proxy.cost.source", entry.cost_source),
+                _of_row(entry.kind, entry.usage_source, entry.cost_source),
                 *costs,
                 _integer("acp_proxy.tool_calls", calls) if work and work.sums else b"",
                 b"" if entry.context_used is None else _integer("acp_proxy.context.used", entry.context_used),
@@ -145,6 +130,38 @@ def _usage(entry: Entry) -> bytes:
         if number:
             found.append(_integer(name, number))
     return b"".join(found)
+
+
+@lru_cache(maxsize=1024)
+def _of_agent(agent: str, version: str | None) -> bytes:
+    """What all spans of an agent have in common, its name among it."""
+    named = text_attribute(9, "gen_ai.agent.name", agent) + _optional("gen_ai.agent.version", version)
+    return text(5, f"invoke_agent {agent}") + whole(6, _CLIENT) + _INVOKE + named
+
+
+def _of_model(provider: Provider, model: str | None) -> bytes:
+    """Whose agent tells no model has no provider; the convention wants one, and has no name for that."""
+    named = _optional("gen_ai.request.model", model) + _optional("gen_ai.response.model", model)
+    return text_attribute(9, "gen_ai.provider.name", provider(model) or "unknown") + named
+
+
+@lru_cache(maxsize=256)
+def _of_end(stop_reason: str | None) -> bytes:
+    if stop_reason is None:
+        return b""
+    reasons = attributes(9, {"gen_ai.response.finish_reasons": (stop_reason,)})
+    return (
+        reasons + text_attribute(9, "error.type", stop_reason) + block(15, _ERROR) if stop_reason in FAILED else reasons
+    )
+
+
+@lru_cache(maxsize=256)
+def _of_row(kind: str, usage_source: str, cost_source: str) -> bytes:
+    return (
+        text_attribute(9, "acp_proxy.kind", kind)
+        + text_attribute(9, "acp_proxy.usage.source", usage_source)
+        + text_attribute(9, "acp_proxy.cost.source", cost_source)
+    )
 
 
 def _times(start: int, end: int) -> bytes:
