@@ -31,6 +31,7 @@ from acp_proxy.doctor.clocks import clock_trouble
 from acp_proxy.doctor.doubled import turns_booked_twice
 from acp_proxy.doctor.interceptors import interceptor_troubles
 from acp_proxy.doctor.machines import machines_that_differ
+from acp_proxy.doctor.servers import server_findings
 from acp_proxy.doctor.telemetry import telemetry_troubles
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
@@ -108,6 +109,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
                 yield _rebuilt(ledger)
             yield from trouble
             yield from _clock(ledger)
+            yield from _servers(config, ledger, now)
             yield from _moved_aside(config.ledger.url)
             yield from _journals(directories)
             yield from _agents(ledger, config)
@@ -134,6 +136,11 @@ def _rebuilt(ledger: BudgetLedger) -> Finding:
 def _clock(ledger: BudgetLedger) -> Iterator[Finding]:
     if trouble := clock_trouble(ledger):
         yield Finding("warn", f"clock: {trouble}")
+
+
+def _servers(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
+    for text, is_trouble in server_findings(ledger, config.identity.organisation, now):
+        yield Finding("warn" if is_trouble else "ok", text)
 
 
 def _moved_aside(url: str) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
     from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
+    from acp_proxy.ledger.durability import Replication, Restored
     from acp_proxy.ledger.exports import Exports
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.reading.recent import Recent
@@ -124,6 +125,18 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
 
     def rest(self) -> None:
         """Give back what a server keeps for it, until it is used again."""
+
+    def is_sure(self) -> bool:
+        """Whether all that was written here is where a failover keeps it: asks the server, which may not tell.
+
+        Where the ledger was set back what it lacks is written again.
+        """
+
+    def restored(self, organisation: str, since: int = 0) -> Restored:
+        """What was written again from `since` on (Unix ns), because the ledger had been set back."""
+
+    def replication(self) -> Replication | None:
+        """How its server stands to others; None where that is not known, or where there is no server."""
 
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False

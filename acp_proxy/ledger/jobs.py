@@ -28,6 +28,8 @@ _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
 # Seconds without anything to do. Editors stay open for days, and a server has a process for each connection; a new one
 # costs the next prompt some milliseconds.
 _IDLE = 60.0
+# Seconds until it is asked whether what was written is where a failover keeps it, doubled each time; and how often.
+_FIRST_LOOK, _LOOKS = 1.0, 5
 
 
 class Append(Struct, frozen=True):
@@ -122,6 +124,7 @@ class LedgerThread:
         self._jobs: deque[Job] = deque()
         self._deadline: float | None = None  # set when it is to end
         self._told: set[tuple[str, str]] = set()
+        self._looks = 0  # that are left
         self.opening = True  # until the ledger was opened for the first time, or could not be
 
     def hand(self, jobs: Sequence[Job]) -> None:
@@ -198,9 +201,22 @@ class LedgerThread:
     def _next(self, delay: float) -> Sequence[Job] | Stop:
         if self._ledger and not self._jobs:
             with suppress(Empty):
-                return self._queue.get(timeout=_IDLE)
+                return self._idle(self._ledger)
             self._ledger.rest()
         return self._queue.get(timeout=delay if self._jobs else None)
+
+    def _idle(self, ledger: BudgetLedger) -> Sequence[Job] | Stop:
+        """What comes next. Raises Empty after a while without anything; meanwhile makes sure of what was written."""
+        left = _IDLE
+        while self._looks:
+            pause = _FIRST_LOOK * 2 ** (_LOOKS - self._looks)
+            with suppress(Empty):
+                return self._queue.get(timeout=pause)
+            left -= pause
+            self._looks -= 1
+            with suppress(LedgerError):
+                self._looks *= not ledger.is_sure()
+        return self._queue.get(timeout=left)
 
     def _take(self, item: Sequence[Job] | Stop) -> None:
         if isinstance(item, Stop):
@@ -209,6 +225,7 @@ class LedgerThread:
             self._jobs.extend(item)
 
     def _work(self) -> None:
+        self._looks = _LOOKS
         while self._jobs:
             if self._ledger is None:
                 self._ledger = self._open()

@@ -258,6 +258,7 @@ MIGRATIONS: tuple[Step, ...] = (
     captures.TABLES,
     (),  # PostgreSQL's alone: tallies in shards, which earlier versions would show each by itself
     (*BILLING, *balances.ANEW),
+    (),  # PostgreSQL's alone: `postgres/keeping.TABLES`
 )
 
 

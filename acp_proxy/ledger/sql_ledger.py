@@ -106,6 +106,9 @@ class SqlLedger(SqlReader):
     def rest(self) -> None:
         """A file keeps nothing that others lack."""
 
+    def is_sure(self) -> bool:
+        return True
+
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
         appending = Appending(rows, self._known, self.dialect, self._shard, in_order=in_order)
         self._append(appending)

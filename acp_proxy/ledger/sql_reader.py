@@ -15,6 +15,7 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, TurnTimes, Warn
 from acp_proxy.ledger.columns import LINE_TOKENS
 from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.reading.recent import Recent
 from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.sums.reading import read_sums
@@ -143,6 +144,12 @@ class SqlReader(ABC):
         from acp_proxy.ledger import plans
 
         return plans.changes(self._read, organisation, since, until, user)
+
+    def restored(self, organisation: str, since: int = 0) -> Restored:  # noqa: ARG002  of a file nobody knows
+        return Restored(0, 0, 0, 0, None)
+
+    def replication(self) -> Replication | None:
+        return None
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
         from acp_proxy.ledger.budgets import Grant  # and all that is held, which few ask for

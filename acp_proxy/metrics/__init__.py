@@ -30,6 +30,7 @@ from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.own import Process, Timings, build_info
 from acp_proxy.metrics.plans import plans
 from acp_proxy.metrics.readings import Readings
+from acp_proxy.metrics.servers import servers
 from acp_proxy.metrics.spend import Spend
 from acp_proxy.metrics.tallied import tallied
 
@@ -132,6 +133,7 @@ class Exporter:
             plans_now = [state for state in told if not state.is_over(now)]
         with timed("labels"):
             labels = Labels(ledger.tallied.labels(organisation))
+            replication, restored = ledger.replication(), ledger.restored(organisation)
         with timed("journals"):
             waiting = pending(self._journals, ledger.url)
         return Readings(
@@ -152,6 +154,8 @@ class Exporter:
             plan_budgets=config.plan_budgets,
             plan_standings=list(of_everybody(config.plan_budgets, told, now)),
             captures=bills,
+            replication=replication,
+            restored=restored,
             pending=waiting,
         )
 
@@ -161,6 +165,7 @@ class Exporter:
         yield from budgets(readings)
         yield from plans(readings)
         yield from captures(readings)
+        yield from servers(readings)
         beyond = [((name,), number) for name, number in readings.labels.overflow.items()]
         yield Family("acp_proxy_label_overflow_total", "counter", _OVERFLOW, ("label",), beyond)
         yield Family("acp_proxy_ledger_pending_entries", "gauge", _PENDING, (), [((), readings.pending)])

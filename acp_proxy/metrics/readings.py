@@ -11,6 +11,7 @@ from acp_proxy.core.budget.plan_limits import PlanBudget, PlanStanding
 from acp_proxy.core.plans import PlanState
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
 from acp_proxy.ledger.captures import Capture
+from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
 from acp_proxy.ledger.sums.tallies import Tally
@@ -37,4 +38,6 @@ class Readings(Struct, frozen=True):
     team: str | None = None  # of the configuration
     plans: Sequence[PlanState] = ()  # windows that were not reset since
     captures: Sequence[Capture] = ()  # of bills that were kept
+    replication: Replication | None = None
+    restored: Restored | None = None
     pending: int = 0  # rows of journals on this host

@@ -109,10 +109,10 @@ class Site:
 
     async def _health(self, _: Request) -> Response:
         try:
-            await self._ask(self._page, Views.version)
+            said = await self._ask(self._page, Views.health)
         except LedgerError:
             return PlainTextResponse("the ledger does not answer\n", 503)
-        return PlainTextResponse("ok\n")
+        return PlainTextResponse(f"{said}\n")
 
     async def _metrics(self, request: Request) -> Response:
         """Responds without a ledger, too: counters must not decrease, and its absence is a metric."""

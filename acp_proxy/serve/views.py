@@ -19,6 +19,7 @@ from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.serve import questions
 from acp_proxy.serve.dead_proxies import DeadProxies
+from acp_proxy.serve.freshness import Freshness
 from acp_proxy.serve.live import Running, attended_sessions, described, running_turns
 from acp_proxy.serve.periods import bounds_of
 from acp_proxy.serve.questions import FILTERED, choice, number, only
@@ -54,6 +55,7 @@ class Views:
         self._sessions = RecentSessions(ledger, config.identity.organisation)
         self._own = own_subject(config, None)  # where `serve` was started is nobody's project
         self._dead = DeadProxies(ledger, clock)
+        self._freshness = Freshness(ledger, clock)
         self._budgets = (0, b"")  # when they were asked for, and what was said
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
 
@@ -102,7 +104,13 @@ class Views:
     def live(self, asked: Asked) -> bytes:
         only(asked)
         running = [described(turn, self._ledger) for turn in self._running()]
-        return _json({"version": self.version(), "running": running})
+        return _json({"version": self.version(), "running": running, "standby": self._freshness.in_words()})
+
+    def health(self) -> str:
+        """That the ledger answers, and what it is where it is not the one that is written to."""
+        self.version()
+        said = self._freshness.in_words()
+        return f"ok: {said}" if said else "ok"
 
     def _running(self) -> list[Running]:
         return running_turns(self._ledger, self._config.identity.organisation, self._journals, self._clock())

@@ -25,7 +25,7 @@ TABLES += ["plan_window", "plan_change"]
 TABLES += ["correction", "peak"]
 TABLES += ["exporter", "unexported", "exported", "work", "capture"]
 TABLES += ["tally", "relayed", "label", "label_count"]
-TABLES += ["session_key", "kept_sum", "unsummed"]
+TABLES += ["session_key", "kept_sum", "unsummed", "writer", "restored"]
 
 Open = Callable[[], BudgetLedger]
 

@@ -6,6 +6,7 @@ import re
 
 from acp_proxy.ledger.accounts import pending_rows
 from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.postgres import keeping
 
 
 def tables_since(version: int) -> list[str]:
@@ -29,4 +30,6 @@ def gone_since(version: int) -> str:
     if version <= MIGRATIONS.index(()):
         own = re.findall(r"CREATE TABLE (\w+)", " ".join(map(str, pending_rows.TABLES)))
         statements += [f"DROP TABLE {name}" for name in own]
+    own = re.findall(r"CREATE TABLE (\w+)", " ".join(map(str, keeping.TABLES)))
+    statements += [f"DROP TABLE IF EXISTS {name}" for name in own]
     return f"DO $$ BEGIN {'; '.join(statements)}; END $$"

@@ -21,6 +21,7 @@ from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import LedgerForbiddenError, OpenTurn, Row, RowRefusedError, Warn
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
+from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.exports import Exports
 from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
@@ -63,6 +64,16 @@ class HubLedger(HubReader):
 
     def rest(self) -> None:
         self._hub.close()
+
+    def is_sure(self) -> bool:
+        """For the hub to make sure of, which knows its servers."""
+        return True
+
+    def restored(self, organisation: str, since: int = 0) -> Restored:  # noqa: ARG002
+        return Restored(0, 0, 0, 0, None)
+
+    def replication(self) -> Replication | None:
+        return None
 
     # -- rows
 

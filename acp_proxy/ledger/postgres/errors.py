@@ -18,6 +18,7 @@ NOT_AS_ASSUMED = ("23505", "21000")  # a row is there; a subquery has several
 READ_ONLY = "25006"
 NO_RIGHT = "42501"
 NO_LOCK = "55P03"  # in time
+SET_BACK = "2201F"  # by the statements of `keeping.py` alone
 # The connection is gone: broken, ended by an administrator, or since it or its transaction lasted too long.
 ENDED = ("08", "57P", "25P03", "25P04")
 # Connection, resources, operator, system, transactions that ended, locks: may pass.

@@ -12,13 +12,25 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import LedgerError, NoLedgerError, Warn, log_warning
+from acp_proxy.ledger import (
+    LedgerError,
+    LedgerForbiddenError,
+    LedgerUnavailableError,
+    NoLedgerError,
+    Row,
+    Warn,
+    log_warning,
+)
 from acp_proxy.ledger.accounts.spending import organisation_of
+from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.dialects import POSTGRES
+from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.journal.recovery import is_owed
 from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
+from acp_proxy.ledger.postgres.keeping import RESTORED, Keeping
+from acp_proxy.ledger.postgres.replication import replication
 from acp_proxy.ledger.postgres.schema import CHECK, hides_rows, migrate, version_of
-from acp_proxy.ledger.postgres.transactions import Transactions
+from acp_proxy.ledger.postgres.transactions import SetBackError, Transactions
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.sql_ledger import SqlLedger, sized
 from acp_proxy.ledger.statements import Run
@@ -50,6 +62,7 @@ class PostgresLedger(SqlLedger):
         self.url = address.url
         # The server of a new connection may have been restored, or be one that lagged behind.
         self._transactions = Transactions(address, patience, self._known.clear)
+        self._keeping = Keeping(self, self._read, self._write, journals, warn)
         try:
             anew = partial(self._transactions.run, repeat=(*CONFLICTS, *FIRST_TABLE))
             if must_exist and not anew(version_of) and not is_owed(journals, self.url):
@@ -57,6 +70,7 @@ class PostgresLedger(SqlLedger):
                 raise NoLedgerError(f"ledger {self.url}: {reason}")
             self._version = migrate(anew, partial(anew, longest=_LONGEST_STEP))
             self._transactions.check = CHECK
+            self._transactions.beside = self._keeping.beside
             with suppress(LedgerError):  # what speaks PostgreSQL's protocol alone may not know the question
                 if hides_rows(self._read):
                     warn("ledger.rows_hidden", error=f"ledger {self.url}: row-level security applies to this role")
@@ -75,17 +89,56 @@ class PostgresLedger(SqlLedger):
             raise self._transactions.takes_no_writes()
         return f"{self.url}: {sized(rows, size)}, schema {self._version}, PostgreSQL {version}"
 
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+        with self._keeping.writing(rows=rows):
+            return super().append(rows, in_order=in_order)
+
+    def release(self, organisation: str, turn: str) -> None:
+        with self._keeping.writing(released=(organisation, turn)):
+            super().release(organisation, turn)
+
+    def grant(self, grant: Grant) -> None:
+        with self._keeping.writing(grant=grant):
+            super().grant(grant)
+
+    def settle_dead(self, now: int) -> int:
+        self._keeping.restore_left()
+        return super().settle_dead(now)
+
+    def is_sure(self) -> bool:
+        with suppress(LedgerForbiddenError):
+            return self._keeping.is_sure()
+        return False
+
+    def restored(self, organisation: str, since: int = 0) -> Restored:
+        with suppress(LedgerForbiddenError):  # a table that its owner has not granted yet
+            return Restored(*self._read(RESTORED, (organisation, since))[0])
+        return super().restored(organisation, since)
+
+    def replication(self) -> Replication | None:
+        try:
+            return replication(self._read)
+        except LedgerUnavailableError:
+            raise
+        except LedgerError:  # what speaks PostgreSQL's protocol alone may know no standbys
+            return None
+
     def rest(self) -> None:
         self._transactions.close()
 
     def close(self) -> None:
+        self._keeping.close()
         self._transactions.close()
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self._transactions.run(lambda run: run(sql, values), begin=False)
 
     def _write(self, work: Callable[[Run], T]) -> T:
-        return self._transactions.run(work)
+        while True:
+            try:
+                return self._transactions.run(work)
+            except SetBackError:
+                self._keeping.restore()
 
     def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
         """Rows that every hold changes. The next statement then sees what others did that was waited for.

@@ -12,6 +12,7 @@ from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.accounts import pending_rows
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
+from acp_proxy.ledger.postgres import keeping
 from acp_proxy.ledger.postgres.errors import NO_LOCK, NO_RIGHT
 from acp_proxy.ledger.statements import Read, Run, Statement
 
@@ -50,7 +51,7 @@ CREATE TABLE account (
 _TOTAL_BY_BUCKET = "CREATE INDEX total_by_bucket ON total (org_id, level, bucket)"
 _SUMMED = ("turn", "line", "series", "total", "granted", "hold", "kept_sum", "unsummed")
 # What only PostgreSQL needs, by step.
-_OWN: dict[int, Step] = {2: (_ACCOUNT,), 11: pending_rows.TABLES, 12: (_TOTAL_BY_BUCKET,)}
+_OWN: dict[int, Step] = {2: (_ACCOUNT,), 11: pending_rows.TABLES, 12: (_TOTAL_BY_BUCKET,), 20: keeping.TABLES}
 
 
 def migrate(transact: Transact[int], patiently: Transact[int]) -> int:

@@ -30,12 +30,14 @@ from acp_proxy.ledger.postgres.errors import (
     PASSING,
     READ_ONLY,
     REFUSED,
+    SET_BACK,
     first_line,
 )
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.statements import NotAsAssumedError, Run, Statement
 
 T = TypeVar("T")
+Beside = Callable[[bool], Sequence[Statement]]  # whether the server may be another one than before
 
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
 _LATE = 2  # how often what may take minutes is repeated although its patience is over
@@ -45,6 +47,10 @@ _WRITES = ("INSERT", "UPDATE", "DELETE")
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _COMMIT: Statement = ("COMMIT", ())
 _BEGIN_PATIENTLY = f"{_BEGIN}; SET LOCAL lock_timeout = {{:.0f}}"  # in milliseconds
+
+
+class SetBackError(LedgerError):
+    """The ledger lacks what it has acknowledged: the server is another one, or its data are of an earlier time."""
 
 
 class _LostError(Exception):
@@ -62,7 +68,8 @@ class _OtherwiseError(Exception):
 class Transactions:
     """`patience` bounds in seconds each statement, and how long conflicts are repeated. All raise LedgerError.
 
-    `reconnected` is called whenever it is another connection from then on. `check` is SQL that goes with each BEGIN.
+    `reconnected` is called whenever it is another connection from then on. `check` is SQL that goes with each BEGIN, as
+    do the statements of `beside`.
     """
 
     def __init__(self, address: Address, patience: float, reconnected: Callable[[], None]) -> None:
@@ -75,6 +82,8 @@ class Transactions:
         self._used = 0.0  # by the clock on the wall, which goes on while a laptop sleeps
         self._bare = True  # one statement needs no BEGIN: else the database's default is a level that is not there
         self.check = ""  # of a ledger whose tables are not there yet
+        self.beside: Beside = lambda _: []
+        self._fresh = True  # nothing was done on this connection; behind a pooler it is another one each time
 
     def run(
         self,
@@ -135,6 +144,7 @@ class Transactions:
                 return work(run)
             how = _BEGIN if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
             run.waiting += [(sql, ()) for sql in f"{how}; {self.check}".split("; ") if sql]
+            run.waiting += self.beside(self._fresh)
             try:
                 result = work(run)
                 if not run.ended:
@@ -144,7 +154,10 @@ class Transactions:
                     with suppress(psycopg.Error, TimeoutError):
                         _Statements(connection, 1)("ROLLBACK", ())
                 raise
+            self._fresh = not connection.prepares
             return result
+        except psycopg.errors.lookup(SET_BACK) as error:
+            raise SetBackError(f"ledger {self._url}: lacks what it has acknowledged") from error
         except psycopg.errors.DivisionByZero as error:  # by `CHECK` alone
             raise LedgerError(f"ledger {self._url}: written by a newer acp-proxy: update it") from error
         except REFUSED as error:
@@ -179,6 +192,7 @@ class Transactions:
     def _connected(self, deadline: float) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._address, deadline - time.monotonic(), self._patience, pooled=self._pooled)
+            self._fresh = True
             self._reconnected()
         return self._connection
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
-STEPS = 19  # that there are
+STEPS = 20  # that there are
 TABLES = frozenset(
     (
         *("turn", "line", "session", "session_key", "series", "total", "tally", "relayed", "label", "label_count"),

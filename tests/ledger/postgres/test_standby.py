@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -124,6 +125,34 @@ class TestReading:
                 served.end()
                 assert served.process.stderr
                 assert served.process.stderr.read() == ""
+
+    def test_one_whose_replay_stands_still_says_how_old_its_figures_are(
+        self, pair: Pair, name: str, tmp_path: Path
+    ) -> None:
+        primary, standby = pair
+        with closing(open_ledger(primary.url(name), journals=())) as ledger:
+            ledger.append([row()])
+            shown = ledger.replication()
+            assert shown is not None
+            assert (shown.standby, shown.standbys) == (False, 1)
+        with (
+            closing(open_ledger(standby.url(name), journals=())) as reader,
+            ServedHome(tmp_path).serving("--ledger", standby.url(name)) as served,
+        ):
+            found = reader.replication()
+            assert found is not None
+            assert (found.standby, found.behind) == (True, 0)
+            standby.execute(name, "SELECT pg_wal_replay_pause()")
+            try:
+                # Whoever writes waits for it to be shown there, unless told otherwise.
+                primary.execute(name, "SET synchronous_commit = local; CREATE TABLE unseen (a int)")
+                assert until(lambda: (reader.replication() or found).behind)
+                assert served.ask("/healthz").body.startswith(b"ok: a standby, ")
+                scraped = served.ask("/metrics").body.decode()
+                assert re.search(r'\nacp_proxy_ledger_replication_lag_seconds{role="standby"} 0*[1-9.]', scraped)
+                assert served.json("/api/live")["standby"].startswith("a standby, ")
+            finally:
+                standby.execute(name, "SELECT pg_wal_replay_resume()")
 
     def test_it_can_be_copied(self, pair: Pair, name: str, tmp_path: Path) -> None:
         primary, standby = pair
