@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,20 @@ async def test_money_that_a_plan_has_paid_is_neither_held_nor_counted(tmp_path: 
         await made.settled()
         assert [found.origin.billing for found in made.rows()] == ["plan", "tokens"]
         assert not await made.prompt(4)  # of $1 are used 4
+
+
+async def test_what_the_real_agent_told_of_a_plan_refuses_the_next_prompt(tmp_path: Path) -> None:
+    recording = Path(__file__).parents[2] / "transcripts/claude-plan-0.101.0/basic.jsonl"
+    lines = [json.loads(line) for line in recording.read_text(encoding="utf-8").splitlines()]
+    told = next(json.loads(each["raw"]) for each in lines if "_claude/rateLimit" in each.get("raw", ""))
+    told["params"]["sessionId"] = SESSION
+    limit = told["params"]["update"]["_meta"]["_claude/rateLimit"]
+    async with limited(tmp_path, KEEP) as made:
+        made.clock.now = (limit["resetsAt"] - 3600) * SECOND
+        assert await made.prompt(2)
+        made.ends.agent_says(told)
+        made.finish(2)
+        assert not await made.prompt(3)
+        assert "it allows 80 % of your plan's window (5 h), and 91 % is used" in made.texts()[-1]
+        made.clock.now = limit["resetsAt"] * SECOND
+        assert await made.prompt(4)
