@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options d4a4e21c407cb1dc
+# Made by scripts/build-completion, of options eece3285430c76fa
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,8 +46,8 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve hub metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -226,6 +226,41 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub' -l config -rF -d 'hub.toml; by default a hub for this machine alone'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub' -l port -x -d 'by default 8765; 0 picks a free one'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub; and test $_shtab_acp_proxy_npos -eq 0' -a token -d 'Tokens for people without an account at the provider, and for programs.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token; and test $_shtab_acp_proxy_npos -eq 0' -a create -d 'Make one: it is shown once.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l user -x -d 'who spends by it'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l role -xka "administrator finance lead developer service" -d 'administrator, finance, lead, developer, service'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l team -x -d 'whose team'"'"'s budgets count; by default none'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l leads -x -d 'a team that its user leads; may be repeated'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l scope -xka "meter read scim" -d 'what it is good for: meter, read, scim; may be repeated; by default all that the role may do'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l for -x -d 'how long it holds: 12h, 90d; by default ever'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l json -d 'for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l config -rF -d hub.toml
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token; and test $_shtab_acp_proxy_npos -eq 0' -a list -d 'All that were made.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token list' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token list' -l json -d 'for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token list' -l config -rF -d hub.toml
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token; and test $_shtab_acp_proxy_npos -eq 0' -a revoke -d 'End one, and what it signed in.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token revoke' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token revoke' -l config -rF -d hub.toml
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token revoke; and test $_shtab_acp_proxy_npos -eq 0' -ka "last" -d 'as in the list'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub; and test $_shtab_acp_proxy_npos -eq 0' -a keys -d 'Keys that access tokens are signed with.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub keys' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub keys; and test $_shtab_acp_proxy_npos -eq 0' -a rotate -d 'Sign with a new one from now on.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub keys rotate' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub keys rotate' -l forget -d 'end all earlier keys at once: every machine renews its token'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub keys rotate' -l config -rF -d hub.toml
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub; and test $_shtab_acp_proxy_npos -eq 0' -a audit -d 'The log of changes.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit; and test $_shtab_acp_proxy_npos -eq 0' -a export -d 'All of it as lines of JSON.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit export' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit export' -l config -rF -d hub.toml
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit; and test $_shtab_acp_proxy_npos -eq 0' -a verify -d 'Whether it was changed: status 1 if so.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit verify' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit verify' -l digest -x -d 'a digest that was noted earlier: it must be in the chain'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit verify' -l config -rF -d hub.toml
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a metrics -d 'The metrics for Prometheus, in a file for node_exporter or on stdout.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -l config -rF -d 'in place of the user'"'"'s configuration file'

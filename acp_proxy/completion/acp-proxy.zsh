@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options e4891ba071a32e62
+# Made by scripts/build-completion, of options 52f28d599818c80a
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -43,6 +43,45 @@ _shtab_acp_proxy_budget_commands() {
     undo:'Take back the last add, set or remove.'
   )
   _describe 'acp-proxy budget commands' _commands
+}
+
+_shtab_acp_proxy_hub_commands() {
+  local _commands=(
+    audit:'The log of changes.'
+    create:'Make one: it is shown once.'
+    export:'All of it as lines of JSON.'
+    keys:'Keys that access tokens are signed with.'
+    list:'All that were made.'
+    revoke:'End one, and what it signed in.'
+    rotate:'Sign with a new one from now on.'
+    token:'Tokens for people without an account at the provider, and for programs.'
+    verify:'Whether it was changed: status 1 if so.'
+  )
+  _describe 'acp-proxy hub commands' _commands
+}
+
+_shtab_acp_proxy_hub_audit_commands() {
+  local _commands=(
+    export:'All of it as lines of JSON.'
+    verify:'Whether it was changed: status 1 if so.'
+  )
+  _describe 'acp-proxy hub audit commands' _commands
+}
+
+_shtab_acp_proxy_hub_keys_commands() {
+  local _commands=(
+    rotate:'Sign with a new one from now on.'
+  )
+  _describe 'acp-proxy hub keys commands' _commands
+}
+
+_shtab_acp_proxy_hub_token_commands() {
+  local _commands=(
+    create:'Make one: it is shown once.'
+    list:'All that were made.'
+    revoke:'End one, and what it signed in.'
+  )
+  _describe 'acp-proxy hub token commands' _commands
 }
 
 _shtab_acp_proxy_ledger_commands() {
@@ -280,6 +319,87 @@ _shtab_acp_proxy_hub_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_hub_defaults_added=0
+
+_shtab_acp_proxy_hub_audit_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_audit_defaults_added=0
+
+_shtab_acp_proxy_hub_audit_export_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[hub.toml]:FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_audit_export_defaults_added=0
+
+_shtab_acp_proxy_hub_audit_verify_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--digest=[a digest that was noted earlier\: it must be in the chain]:HEX:"
+  "--config=[hub.toml]:FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_audit_verify_defaults_added=0
+
+_shtab_acp_proxy_hub_keys_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_keys_defaults_added=0
+
+_shtab_acp_proxy_hub_keys_rotate_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--forget[end all earlier keys at once\: every machine renews its token]"
+  "--config=[hub.toml]:FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_keys_rotate_defaults_added=0
+
+_shtab_acp_proxy_hub_token_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_token_defaults_added=0
+
+_shtab_acp_proxy_hub_token_create_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--user=[who spends by it]:USER:"
+  "--role=[administrator, finance, lead, developer, service]:ROLE:(administrator finance lead developer service)"
+  "--team=[whose team\'s budgets count\; by default none]:TEAM:"
+  "*--leads[a team that its user leads\; may be repeated]:TEAM:"
+  "*--scope[what it is good for\: meter, read, scim\; may be repeated\; by default all that the role may do]:SCOPE:(meter read scim)"
+  "--for=[how long it holds\: 12h, 90d\; by default ever]:DURATION:"
+  "--json[for programs]"
+  "--config=[hub.toml]:FILE:_files"
+  ":what it is called in lists:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_token_create_defaults_added=0
+
+_shtab_acp_proxy_hub_token_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[for programs]"
+  "--config=[hub.toml]:FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_token_list_defaults_added=0
+
+_shtab_acp_proxy_hub_token_revoke_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[hub.toml]:FILE:_files"
+  ":as in the list:(last)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_token_revoke_defaults_added=0
 
 _shtab_acp_proxy_import_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -568,7 +688,7 @@ _shtab_acp_proxy() {
         demo) _arguments -C -s $_shtab_acp_proxy_demo_options ;;
         doctor) _arguments -C -s $_shtab_acp_proxy_doctor_options ;;
         export) _arguments -C -s $_shtab_acp_proxy_export_options ;;
-        hub) _arguments -C -s $_shtab_acp_proxy_hub_options ;;
+        hub) _shtab_acp_proxy_hub ;;
         import) _arguments -C -s $_shtab_acp_proxy_import_options ;;
         ledger) _shtab_acp_proxy_ledger ;;
         login) _arguments -C -s $_shtab_acp_proxy_login_options ;;
@@ -615,6 +735,109 @@ _shtab_acp_proxy_budget() {
         set) _arguments -C -s $_shtab_acp_proxy_budget_set_options ;;
         simulate) _arguments -C -s $_shtab_acp_proxy_budget_simulate_options ;;
         undo) _arguments -C -s $_shtab_acp_proxy_budget_undo_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_hub() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->hub'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_hub_defaults_added )); then
+    if (( ${_shtab_acp_proxy_hub_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_hub_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_hub_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_hub_options+=(': :_shtab_acp_proxy_hub_commands' '*::: :->hub')
+    fi
+    _shtab_acp_proxy_hub_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_hub_options
+
+  case $state in
+    hub)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_hub-$line[1]:"
+      case $line[1] in
+        audit) _shtab_acp_proxy_hub_audit ;;
+        create) _arguments -C -s $_shtab_acp_proxy_hub_create_options ;;
+        export) _arguments -C -s $_shtab_acp_proxy_hub_export_options ;;
+        keys) _shtab_acp_proxy_hub_keys ;;
+        list) _arguments -C -s $_shtab_acp_proxy_hub_list_options ;;
+        revoke) _arguments -C -s $_shtab_acp_proxy_hub_revoke_options ;;
+        rotate) _arguments -C -s $_shtab_acp_proxy_hub_rotate_options ;;
+        token) _shtab_acp_proxy_hub_token ;;
+        verify) _arguments -C -s $_shtab_acp_proxy_hub_verify_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_hub_audit() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->audit'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_hub_audit_defaults_added )); then
+    if (( ${_shtab_acp_proxy_hub_audit_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_hub_audit_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_hub_audit_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_hub_audit_options+=(': :_shtab_acp_proxy_hub_audit_commands' '*::: :->audit')
+    fi
+    _shtab_acp_proxy_hub_audit_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_hub_audit_options
+
+  case $state in
+    audit)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_hub_audit-$line[1]:"
+      case $line[1] in
+        export) _arguments -C -s $_shtab_acp_proxy_hub_audit_export_options ;;
+        verify) _arguments -C -s $_shtab_acp_proxy_hub_audit_verify_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_hub_keys() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->keys'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_hub_keys_defaults_added )); then
+    if (( ${_shtab_acp_proxy_hub_keys_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_hub_keys_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_hub_keys_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_hub_keys_options+=(': :_shtab_acp_proxy_hub_keys_commands' '*::: :->keys')
+    fi
+    _shtab_acp_proxy_hub_keys_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_hub_keys_options
+
+  case $state in
+    keys)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_hub_keys-$line[1]:"
+      case $line[1] in
+        rotate) _arguments -C -s $_shtab_acp_proxy_hub_keys_rotate_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_hub_token() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->token'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_hub_token_defaults_added )); then
+    if (( ${_shtab_acp_proxy_hub_token_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_hub_token_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_hub_token_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_hub_token_options+=(': :_shtab_acp_proxy_hub_token_commands' '*::: :->token')
+    fi
+    _shtab_acp_proxy_hub_token_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_hub_token_options
+
+  case $state in
+    token)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_hub_token-$line[1]:"
+      case $line[1] in
+        create) _arguments -C -s $_shtab_acp_proxy_hub_token_create_options ;;
+        list) _arguments -C -s $_shtab_acp_proxy_hub_token_list_options ;;
+        revoke) _arguments -C -s $_shtab_acp_proxy_hub_token_revoke_options ;;
       esac
   esac
 }

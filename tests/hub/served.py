@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 
 from acp_proxy.hub.auth.authenticator import Authenticator
 from acp_proxy.hub.auth.routes import routes
+from acp_proxy.hub.guard import Guard
 from acp_proxy.hub.settings import Settings
 from acp_proxy.hub.store import AskedStore, Store
 from acp_proxy.ledger import open_ledger
@@ -31,6 +32,7 @@ class Served:
         self.port = free_port()
         self.settings = settings
         self.ahead = 0
+        self.guarded = True  # as the command has it; without, what the routes themselves hold is seen
         self.asked: list[str] = []  # paths
         self._thread: InThread[BudgetLedger] = InThread(
             lambda: open_ledger(ledger_url, journals=()), deadline=30, name="hub"
@@ -38,11 +40,12 @@ class Served:
         ask = AskedStore(self._thread.ask, settings.organisation)
         self.authenticator = Authenticator(ask)
         app = Starlette(routes=routes(settings, ask, self.authenticator, self.now))
+        guard = Guard(app, ())
 
         async def counted(scope: dict[str, object], receive: object, send: object) -> None:
             if scope["type"] == "http":
                 self.asked.append(str(scope["path"]))
-            await app(scope, receive, send)  # type: ignore[arg-type]
+            await (guard if self.guarded else app)(scope, receive, send)  # type: ignore[arg-type]
 
         config = uvicorn.Config(counted, port=self.port, log_config=None, lifespan="off", access_log=False)
         self._server = uvicorn.Server(config)

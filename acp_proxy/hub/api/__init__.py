@@ -72,6 +72,8 @@ class Api:
         who = await self._identify(request.headers.get("authorization"), self._clock() // 10**9)
         if who.role not in answer.roles:
             raise RefusedError(403, f"expected the role {' or '.join(answer.roles)}, not {who.role}")
+        if not (who.may("meter") or (who.may("read") and not answer.writes)):
+            raise RefusedError(403, f"this token is good for {', '.join(who.scopes)} only")
         asked = await _asked(answer.call.asks, request)
         claims, now = self._claims(who), self._clock()
 

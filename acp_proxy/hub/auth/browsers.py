@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from acp_proxy.hub.auth import pages
 from acp_proxy.hub.auth.authenticator import csrf_of, is_own_request
-from acp_proxy.hub.auth.claims import RefusedError, person
+from acp_proxy.hub.auth.claims import RefusedError, person, user_of
 from acp_proxy.hub.auth.parts import Desk, FormError, address_of, form, is_own_page
 from acp_proxy.hub.auth.provider import ProviderError
 from acp_proxy.hub.store import Store
@@ -81,7 +81,9 @@ class Browsers:
             raise RefusedError("this sign-in was begun in another browser, or long ago: begin anew")
         answered = dict(request.query_params)
         claims = await provider.finish(flow, self._desk.url(request) + _CALLBACK, answered, now)
-        arrived = person(claims, provider.settings)
+        user = user_of(claims, provider.settings) or ""
+        more = await self._desk.ask(lambda store: store.people.groups_of(user))
+        arrived = person(claims, provider.settings, more)
         kept = await self._desk.ask(lambda store: store.people.arrive(arrived, arrived.user, now))
         if not kept.active:
             raise RefusedError("your account may not sign in any more: ask your administrator")

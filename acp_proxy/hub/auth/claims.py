@@ -16,20 +16,26 @@ class RefusedError(Exception):
     """This account may not sign in; the text is for who wanted to."""
 
 
-def person(claims: Mapping[str, Any], provider: Provider) -> Person:
-    """Raises RefusedError."""
+def user_of(claims: Mapping[str, Any], provider: Provider) -> str | None:
+    """The name in the ledger; that of an e-mail address in lower case."""
     user = _text(claims.get(provider.user))
+    return user.lower() if user is not None and user == _text(claims.get("email")) else user
+
+
+def person(claims: Mapping[str, Any], provider: Provider, more: Collection[str] = ()) -> Person:
+    """`more` are groups that its directory has told of. Raises RefusedError."""
+    user = user_of(claims, provider)
     if user is None or _text(claims.get("sub")) is None:
         raise RefusedError(f"{provider.name} names nobody: its answer has no {provider.user}")
     email = _text(claims.get("email"))
     _check_email(claims, email, provider)
-    groups = groups_of(claims, provider.groups)
+    groups = (*groups_of(claims, provider.groups), *more)
     if provider.allowed_groups and not set(groups) & set(provider.allowed_groups):
         raise RefusedError("your account is in none of the groups that may sign in")
     team, role, leads = rights(groups, provider)
     name = _text(claims.get("name"))
     subject = f"{provider.issuer} {claims['sub']}"
-    return Person(user.lower() if user == email else user, role, team, leads, subject, name, email)
+    return Person(user, role, team, leads, subject, name, email)
 
 
 def groups_of(claims: Mapping[str, Any], where: str) -> tuple[str, ...]:

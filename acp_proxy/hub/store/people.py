@@ -5,15 +5,19 @@ Who leaves keeps a row: what they spent stays theirs. Their sessions, tokens and
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import orjson
 from msgspec import Struct, structs
 
 from acp_proxy.hub.identity import Role
 from acp_proxy.hub.store.audit import Audit, Change
+from acp_proxy.hub.store.directory import Directory
 from acp_proxy.ledger.statements import Read, Run
 from acp_proxy.ledger.tables import Tables
+
+T = TypeVar("T")
 
 _COLUMNS = "user_id, role, team, leads, subject, name, email, active, created_at, seen_at"
 
@@ -51,10 +55,21 @@ class People:
         self._organisation = organisation
         self._audit = Audit(tables, organisation)
 
+    def write(self, work: Callable[[Run], T]) -> T:
+        """What others change together with people, in one transaction."""
+        return self._tables.write(work)
+
     def find(self, user: str) -> Person | None:
+        return self.find_in(self._tables.read, user)
+
+    def find_in(self, run: Read, user: str) -> Person | None:
         sql = f"SELECT {_COLUMNS} FROM hub_person WHERE org_id = ? AND user_id = ?"
-        found = self._tables.rows(sql, self._organisation, user)
+        found = run(sql, (self._organisation, user))
         return _person(found[0]) if found else None
+
+    def groups_of(self, user: str) -> list[str]:
+        """As the directory has told, if there is one."""
+        return Directory(self._tables.read, self._organisation).groups_of_user(user)
 
     def all(self) -> list[Person]:
         sql = f"SELECT {_COLUMNS} FROM hub_person WHERE org_id = ? ORDER BY user_id"
@@ -66,13 +81,15 @@ class People:
 
     def keep(self, person: Person, actor: str, now: int) -> Person:
         """The same of who is only told of. Who is not active any more loses all that lets them in."""
-        return self._tables.write(lambda run: self._keep(run, person, actor, now, seen=False))
+        return self._tables.write(lambda run: self.keep_in(run, person, actor, now))
+
+    def keep_in(self, run: Run, person: Person, actor: str, now: int) -> Person:
+        """The same within a transaction."""
+        return self._keep(run, person, actor, now, seen=False)
 
     def _keep(self, run: Run, person: Person, actor: str, now: int, *, seen: bool) -> Person:
         self._audit.lock(run)
-        sql = f"SELECT {_COLUMNS} FROM hub_person WHERE org_id = ? AND user_id = ?"
-        rows = run(sql, (self._organisation, person.user))
-        before = _person(rows[0]) if rows else None
+        before = self.find_in(run, person.user)
         kept = structs.replace(
             person,
             active=before.active if before and seen else person.active,
@@ -104,9 +121,9 @@ def end_all(run: Run, organisation: str, user: str, now: int) -> None:
     run(sql, (organisation, user))
 
 
-def holder(read: Read, organisation: str, user: str, parent: str | None, now: int) -> Holder | None:
+def holder(run: Read, organisation: str, user: str, parent: str | None, now: int) -> Holder | None:
     """What is allowed to who signed in by the token `parent`, or by the provider; None: nothing any more."""
-    people = read(
+    people = run(
         "SELECT active, role, team, leads FROM hub_person WHERE org_id = ? AND user_id = ?", (organisation, user)
     )
     if people and not people[0][0]:
@@ -114,7 +131,7 @@ def holder(read: Read, organisation: str, user: str, parent: str | None, now: in
     if parent is None:
         return Holder(user, people[0][1], people[0][2], _names(people[0][3])) if people else None
     sql = "SELECT role, team, leads, scopes, expires_at, revoked_at FROM hub_token WHERE org_id = ? AND id = ?"
-    for role, team, leads, scopes, expires_at, revoked_at in read(sql, (organisation, parent)):
+    for role, team, leads, scopes, expires_at, revoked_at in run(sql, (organisation, parent)):
         if revoked_at is None and (expires_at is None or now < expires_at):
             return Holder(user, role, team, _names(leads), _names(scopes))
     return None

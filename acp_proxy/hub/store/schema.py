@@ -138,6 +138,28 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    (
+        """
+        CREATE TABLE hub_directory (
+            org_id TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            id TEXT NOT NULL,
+            name TEXT NOT NULL,
+            document TEXT NOT NULL,
+            PRIMARY KEY (org_id, kind, id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX hub_directory_by_name ON hub_directory (org_id, kind, name)",
+        """
+        CREATE TABLE hub_member (
+            org_id TEXT NOT NULL,
+            group_id TEXT NOT NULL,
+            member TEXT NOT NULL,
+            PRIMARY KEY (org_id, group_id, member)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX hub_member_by_member ON hub_member (org_id, member)",
+    ),
 )
 
 _SCHEMA = """
