@@ -23,8 +23,8 @@ Complete = Callable[[Origin, str], Iterable[tuple[Row, Row]]]  # a session's row
 
 
 class Completion(Interceptor):
-    """`complete` reads files and writes to a ledger; what it raises is told to `warn`. `has_book` says of whom there
-    are any.
+    """`complete` reads files and writes to a ledger; what it raises is told to `warn` once. `has_book` says of whom
+    there are any.
 
     `later` (seconds, function) and `announce` are of the relay's thread, `soon` brings a function there from another.
     """
@@ -52,6 +52,7 @@ class Completion(Interceptor):
         self._clock = clock
         self._warn = warn
         self._one_at_a_time = threading.Lock()
+        self._told: set[str] = set()
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         if isinstance(event, TurnMetered) and self._may_be_completed(event.entry):
@@ -76,12 +77,19 @@ class Completion(Interceptor):
             with self._one_at_a_time:
                 corrected += self._complete(origin, turn.session)
         except Exception as error:  # the one boundary: it only looks, and rows stay as they are
-            self._tell(partial(self._warn, "books.not_read", error=f"{type(error).__name__}: {error}"))
+            self._tell(partial(self._give_up, f"{type(error).__name__}: {error}"))
+            return
         self._tell(partial(self._looked, turn, tries, corrected))
 
     def _tell(self, what: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop has ended in the meantime
             self._soon(what)
+
+    def _give_up(self, reason: str) -> None:
+        """A ledger may not let this user correct rows: that is told once, and an import completes them."""
+        if reason not in self._told:
+            self._told.add(reason)
+            self._warn("books.not_completed", error=reason)
 
     def _looked(self, turn: Entry, tries: int, corrected: Sequence[tuple[Row, Row]]) -> None:
         if by := difference(corrected):
