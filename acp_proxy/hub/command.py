@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import socket
 import ssl
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -43,8 +44,13 @@ def main(path: Path | None, port: str | None, environ: Mapping[str, str], say: T
         settings = replace(settings, listen=replace(settings.listen, port=chosen))
     _check(settings.listen)
     if settings.database.url.startswith("sqlite:"):
-        private_directory(sqlite_path(settings.database.url).parent)
+        directory = sqlite_path(settings.database.url).parent
+        try:
+            private_directory(directory)
+        except OSError as error:
+            raise UsageError(f"hub: {directory}: {reason_of(error)}") from error
     logging.disable(logging.CRITICAL)
+    signal.signal(signal.SIGTERM, _end)  # uvicorn raises the signal that ended it once more
     with _listening(settings.listen) as listener:
         site = Site(settings, environ, partial(Log("warning", None), "warning"))
         try:
@@ -81,6 +87,10 @@ async def _serve(site: Site, settings: Settings, listener: socket.socket, say: T
     if first:
         _tell(say, _next_steps(url, first))
     await server.serve([listener])
+
+
+def _end(*_: object) -> NoReturn:
+    raise SystemExit(0)
 
 
 def _next_steps(url: str, token: str) -> str:
