@@ -1,7 +1,7 @@
 """The fields of a protobuf message as bytes, as far as OTLP needs them. Pure; knows no message by name.
 
-Written by hand because a million spans have to be made: the classes of `opentelemetry-proto` take three times as long.
-Tests read all that is made here with those classes.
+Written by hand because a million spans have to be made: the classes of `opentelemetry-proto` take twice as long (62 µs
+a span in place of 29). Tests read all that is made here with those classes.
 """
 
 from __future__ import annotations
