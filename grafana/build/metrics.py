@@ -46,6 +46,9 @@ LABELS: dict[str, tuple[str, ...]] = {
     "acp_proxy_build_info": ("version", "python"),
 }
 
+# These have no series where the ledger is a file.
+OF_SERVERS = frozenset({"acp_proxy_ledger_replication_lag_seconds", "acp_proxy_ledger_standbys"})
+
 # The label `user` is there where `metrics.user_label` is set.
 BY_USER = frozenset({"acp_proxy_tokens_total", "acp_proxy_cost_total", "acp_proxy_turns_total"})
 
