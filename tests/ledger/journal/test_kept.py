@@ -92,7 +92,9 @@ def test_what_is_too_old_to_be_of_use_is_removed(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"acpkept1", b"acpkept2" + bytes(100), b"acpkept1" + bytes(100), os.urandom(64)]
+    "content",
+    [b"", b"acpkept1", b"acpkept2" + bytes(100), b"acpkept1" + bytes(100), bytes(range(64))],
+    ids=["empty", "its head", "of another version", "zeros behind its head", "anything"],
 )
 def test_a_file_that_cannot_be_read_is_left_alone(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.kept").write_bytes(content)
