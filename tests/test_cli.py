@@ -25,7 +25,7 @@ from tests.machine import COMMAND, Machine, in_terminal
 
 ROOT = Path(__file__).parents[1]
 EDITORS = "zed, vscode, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad, acpx"
-KEYS = "hour, day, week, month, session, turn, model, agent, project, user, team or kind"
+KEYS = "hour, day, week, month, session, turn, model, agent, project, user, team, kind or billing"
 BY = f"{KEYS.replace(' or ', ', ')}, today or yesterday"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 LABELS: dict[str, tuple[str, ...]] = {
     "acp_proxy_tokens_total": ("agent", "model", "team", "type", "source"),
     "acp_proxy_cost_total": ("agent", "model", "team", "currency", "source"),
+    "acp_proxy_cost_not_billed_total": ("agent", "currency"),
     "acp_proxy_unpriced_tokens_total": ("agent", "model"),
     "acp_proxy_turns_total": ("agent", "team", "kind", "stop_reason"),
     "acp_proxy_turns_without_usage_total": ("agent",),

@@ -17,8 +17,9 @@ from acp_proxy.core.entry import CostSource, Entry, Kind, Origin, UsageLine, Usa
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import OpenTurn, Row
+from acp_proxy.ledger import OpenTurn, Row, captures
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
+from acp_proxy.ledger.captures import Capture
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sums.tallies import BOUNDS, NO_BOUND, Tally
 from grafana.look.history import Happening
@@ -100,10 +101,18 @@ class Month:
     _number: int = 0
 
     def happenings(self) -> Iterator[Happening]:
+        yield Happening(self.since, self._reconciled)
         for minute in range(self.since, self.until, 60):
             if self.random.random() < _turns_per_minute(minute):
                 at = minute + self.random.randrange(60)
                 yield Happening(at, self._turn(at))
+
+    def _reconciled(self, ledger: BudgetLedger) -> None:
+        """The bill of the month before, of which nine tenths were metered."""
+        until = self.since * NANO
+        since = until - 30 * 24 * 3600 * NANO
+        bill = Capture("anthropic", since, until, until, 90_000_000, 82_000_000, "USD", 410 * NANO, 371 * NANO)
+        ledger.tables.write(lambda run: captures.note(run, "default", bill))
 
     def _turn(self, at: int) -> _Turn:
         self._number += 1

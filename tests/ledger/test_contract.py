@@ -155,7 +155,7 @@ class TestQueries:
         assert [found.entry.id for found in ledger.rows(Query(NOON + 1, NOON + 3))] == ["1", "2"]
 
     def test_a_dimension_is_compared_for_equality(self, ledger: Ledger) -> None:
-        other = replace(ALICE, **dict.fromkeys(ALICE.__struct_fields__, "else"))
+        other = replace(ALICE, **{**dict.fromkeys(ALICE.__struct_fields__, "else"), "billing": "plan"})
         wanted = row(id="a")
         ledger.append([wanted, row(line("else"), origin=other, session="else", kind="side")])
         for dimension, value in (

@@ -68,7 +68,7 @@ def test_a_working_directory_that_was_removed_keeps_nothing_from_being_shown(
     monkeypatch.chdir(gone)
     gone.rmdir()
     with home.serving() as served:
-        assert served.json("/api/budgets") == {"budgets": []}
+        assert served.json("/api/budgets") == {"budgets": [], "plan_budgets": []}
         assert b"acp_proxy_ledger_up 1\n" in served.ask("/metrics").body
 
 

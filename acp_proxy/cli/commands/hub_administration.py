@@ -20,7 +20,8 @@ SCOPES = ("meter", "read", "scim")
 
 def add_actions(actions: argparse._SubParsersAction[Any]) -> None:
     """Below the command `hub`."""
-    tokens = _group(actions, "token", "tokens for people without an account at the provider, and for programs")
+    people = "tokens for people without an account at the provider, and for programs"
+    tokens = _group(actions, "token", people, "token list")
     made = arguments.add_action(
         tokens, "create", "make one: it is shown once", "hub token create ci --user ci-web --role service --for 90d"
     )
@@ -37,12 +38,12 @@ def add_actions(actions: argparse._SubParsersAction[Any]) -> None:
     listed = arguments.add_action(tokens, "list", "all that were made", "hub token list")
     revoked = arguments.add_action(tokens, "revoke", "end one, and what it signed in", "hub token revoke 5f2b61")
     revoked.add_argument("id", metavar="ID", type=arguments.text, help="as in the list")
-    keys = _group(actions, "keys", "keys that access tokens are signed with")
+    keys = _group(actions, "keys", "keys that access tokens are signed with", "keys rotate")
     rotated = arguments.add_action(keys, "rotate", "sign with a new one from now on", "hub keys rotate")
     forget = "end all earlier keys at once: every machine renews its token"
     rotated.add_argument("--forget", action="store_true", help=forget)
-    audit = _group(actions, "audit", "the log of changes")
-    exported = arguments.add_action(audit, "export", "all of it as lines of JSON", "hub audit export > audit.jsonl")
+    audit = _group(actions, "audit", "the log of changes", "audit verify")
+    exported = arguments.add_action(audit, "export", "all of it as lines of JSON", "hub audit export")
     verified = arguments.add_action(audit, "verify", "whether it was changed: status 1 if so", "hub audit verify")
     noted = "a digest that was noted earlier: it must be in the chain"
     verified.add_argument("--digest", metavar="HEX", type=arguments.text, help=noted)
@@ -86,8 +87,8 @@ def _token(asked: argparse.Namespace) -> Any:
     return Asked(asked.name, asked.user, asked.role, *teams, tuple(asked.scope), until)
 
 
-def _group(actions: argparse._SubParsersAction[Any], name: str, says: str) -> Any:
-    group = arguments.add_action(actions, name, says, f"hub {name} --help")
+def _group(actions: argparse._SubParsersAction[Any], name: str, says: str, example: str) -> Any:
+    group = arguments.add_action(actions, name, says, f"hub {example}")
     return group.add_subparsers(metavar="ACTION", title="actions", dest="what", required=True)
 
 
