@@ -33,7 +33,7 @@ class Rows(Interceptor):
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         if isinstance(event, TurnMetered):
-            self.heard.append(re.sub(r"(\w*at)=\d+", r"\1=…", repr(event)))
+            self.heard.append(re.sub(r"(\w*at|started|took|busy|waited)=\d+", r"\1=…", repr(event)))
         return ()
 
 

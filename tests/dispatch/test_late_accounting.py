@@ -176,4 +176,4 @@ def _changed(event: Event | None) -> str | None:
 
 
 def _timeless(events: Iterable[Event]) -> list[str]:
-    return [re.sub(r"(\w*at)=\d+", r"\1=…", repr(event)) for event in events]
+    return [re.sub(r"(\w*at|started|took|busy|waited)=\d+", r"\1=…", repr(event)) for event in events]

@@ -114,14 +114,14 @@ def test_where_there_is_no_room_for_more_what_was_known_before_is_kept(journal: 
 
 
 def test_turns_that_always_overlap_never_fill_it(journal: Journal) -> None:
-    running = slot_of(journal.write_open(large("0")))
+    running = slot_of(journal.write_open(large("000")))
     for number in range(1, 3 * LARGEST_SIZE // LARGE):
-        following = slot_of(journal.write_open(large(f"{number}")))
-        ended = slot_of(journal.write(large(f"{number - 1}")))
+        following = slot_of(journal.write_open(large(f"{number:03}")))
+        ended = slot_of(journal.write(large(f"{number - 1:03}")))
         journal.done(running)
         journal.done(ended)
         running = following
-    assert [kept.entry.id for kept in contents(journal).open] == [f"{number}"]
+    assert [kept.entry.id for kept in contents(journal).open] == [f"{number:03}"]
     assert journal.path
     assert journal.path.stat().st_size <= 2 * FIRST_SIZE
 

@@ -376,7 +376,6 @@ def test_rows_are_counted_by_four_weeks_and_by_the_days_in_them(ledger: BudgetLe
     assert ledger.recent.rows_by_day("default", first) == {begin // day: 4, NOON // day: 4, end // day - 1: 2}
 
 
-@AND_HUB
 def test_turns_that_are_held_for_are_open_until_that_expires_the_oldest_first(ledger: BudgetLedger) -> None:
     for turn, at in (("b", NOON), ("c", NOON - 1), ("a", NOON)):
         hold(ledger, turn, (CAP, "0.1"), now=at, owner=ELSEWHERE)
