@@ -216,7 +216,7 @@ class LedgerThread:
             self._looks -= 1
             with suppress(LedgerError):
                 self._looks *= not ledger.is_sure()
-        return self._queue.get(timeout=left)
+        return self._queue.get(timeout=max(left, 0.0))
 
     def _take(self, item: Sequence[Job] | Stop) -> None:
         if isinstance(item, Stop):

@@ -105,6 +105,7 @@ def test_a_proxy_without_anything_to_do_gives_its_connection_back_and_takes_anot
     direct: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "_IDLE", 0.01)
+    monkeypatch.setattr(jobs, "_FIRST_LOOK", 0.001)
     warnings = Warnings()
     worker = LedgerWorker(
         lambda: open_ledger(direct, journals=()), open_journal([tmp_path], direct, warnings), warnings
