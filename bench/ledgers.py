@@ -15,6 +15,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.session_keys import note_all
+from acp_proxy.ledger.sqlite.statements import Statements
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR, WHOLE
 from acp_proxy.ledger.sums.totals import COUNTS
 
@@ -65,7 +66,7 @@ def multiply(file: Path, by: int) -> None:
         database.executemany("INSERT INTO copy VALUES (?)", [(number,) for number in range(1, by)])
         for table in ("turn", "line", "session"):
             _copy(database, table)
-        note_all(lambda sql, values: database.execute(sql, values).fetchall())
+        note_all(Statements(database))
         _add_up(database)
         for column in ("count", "units", "nano"):
             database.execute(f"UPDATE tally SET {column} = {column} * ?", (by,))

@@ -115,7 +115,7 @@ def proven(recording: Path) -> Iterator[float]:
 
 def _at_least(told: ContextChanged, prices: Prices) -> int:
     """By the cheapest of the turn's models, as stops go by it."""
-    costs = [prices.price(model, told.least, BEGIN).cost for model in (told.state.model, *told.left)]
+    costs = [prices.price(model, told.lower_bound, BEGIN).cost for model in (told.state.model, *told.left)]
     return min(cost.nano if cost else 0 for cost in costs)
 
 
@@ -163,7 +163,7 @@ def replayed(
                     turns.costs.hear(each)
                     if (ended := turns.get(entry.id)) is not None:
                         turns.end(ended)
-                case ContextChanged(session=session, least=least, restored=restored):
+                case ContextChanged(session=session, lower_bound=least, restored=restored):
                     turns.costs.hear(each)
                     running = turns.current(session)
                     if running is not None and not restored:

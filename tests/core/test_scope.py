@@ -70,8 +70,8 @@ def test_a_list_matches_with_one_of_its_patterns_and_all_dimensions_must_match()
 def test_each_dimension_is_compared_with_its_own_value(dimension: Dimension) -> None:
     value = ALICE.of(dimension)
     assert value is not None
-    assert budget(scope=Scope(**{dimension: (value,)})).matches(ALICE)
-    assert not budget(scope=Scope(**{dimension: (value + "x",)})).matches(ALICE)
+    assert budget(scope=replace(Scope(), **{dimension: (value,)})).matches(ALICE)
+    assert not budget(scope=replace(Scope(), **{dimension: (value + "x",)})).matches(ALICE)
 
 
 @pytest.mark.parametrize(
@@ -83,5 +83,5 @@ def test_each_dimension_is_compared_with_its_own_value(dimension: Dimension) -> 
     ],
 )
 def test_what_has_no_value_matches_no_pattern_not_even_a_star(dimension: Dimension, without: Subject) -> None:
-    assert budget(scope=Scope(**{dimension: ("*",)})).matches(ALICE)
-    assert not budget(scope=Scope(**{dimension: ("*",)})).matches(without)
+    assert budget(scope=replace(Scope(), **{dimension: ("*",)})).matches(ALICE)
+    assert not budget(scope=replace(Scope(), **{dimension: ("*",)})).matches(without)
