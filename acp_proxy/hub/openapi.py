@@ -18,6 +18,7 @@ _ERRORS = {
     "401": "no valid token",
     "403": "not for this role, or not of this user",
     "409": "the id of another user's turn",
+    "412": "what was to be changed is another one by now",
     "413": "too large",
     "415": "no JSON",
     "422": "a value that no ledger can keep",

@@ -18,7 +18,7 @@ from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Dimension, Scope, Subje
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import HOUR, Bounds, Window
 
-Layer = Literal["admin", "user", "flag"]
+Layer = Literal["admin", "user", "flag", "hub"]  # hub: of the policy that a hub keeps for everybody
 Per = Literal["user", "team", "project", "agent"]
 Mode = Literal["shadow", "warn", "enforce"]
 OnExceed = Literal["finish_turn", "deny_next_tool", "cancel"]

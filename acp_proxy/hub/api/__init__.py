@@ -11,19 +11,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from acp_proxy.hub.api import budgets, operation, reports, turns
+from acp_proxy.hub.api import budgets, operation, policy, reports, turns
 from acp_proxy.hub.api.claims import ByToken, Claims
-from acp_proxy.hub.api.desk import Answer, Desk
+from acp_proxy.hub.api.desk import Answer, Desk, Tagged
 from acp_proxy.hub.api.problems import RefusedError, problem
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.openapi import document
+from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn
 from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, Nothing
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.system.decoding import json_decoder
 
-ANSWERS: Sequence[Answer] = (*turns.ANSWERS, *budgets.ANSWERS, *reports.ANSWERS, *operation.ANSWERS)
+ANSWERS: Sequence[Answer] = (*turns.ANSWERS, *budgets.ANSWERS, *reports.ANSWERS, *operation.ANSWERS, *policy.ANSWERS)
 
 Identify = Callable[[str | None, int], Awaitable[Identity]]
 """Who sends this `Authorization`, at a time (Unix s). Raises RefusedError."""
@@ -46,6 +47,7 @@ class Api:
         self._warn = warn
         self._claims = claims
         self._clock = clock
+        self._policies = CurrentPolicies()
         self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
         described = msgspec.json.encode(document(ANSWERS))
         self.routes.append(Route("/v1/openapi.json", lambda _: Response(described, media_type="application/json")))
@@ -78,7 +80,7 @@ class Api:
         claims, now = self._claims(who), self._clock()
 
         def question(ledger: SqlLedger) -> Any:
-            return answer.give(Desk(ledger, who, claims, now), asked)
+            return answer.give(Desk(ledger, who, claims, now, self._policies, request.headers.get("if-match")), asked)
 
         if answer.call.streams:
             return StreamingResponse(await _begun(self._lines(question)), media_type=NDJSON)
@@ -87,6 +89,8 @@ class Api:
             raise given
         if isinstance(given, Nothing):
             return Response(status_code=204)
+        if isinstance(given, Tagged):
+            return _tagged(given, request)
         return Response(msgspec.json.encode(given), media_type="application/json")
 
     async def _lines(self, question: Callable[[SqlLedger], Any]) -> AsyncIterator[bytes]:
@@ -94,6 +98,13 @@ class Api:
         async for some in self._ledgers.stream(question):
             yield b"".join(msgspec.json.encode(each) + b"\n" for each in some)
         yield b"\n"
+
+
+def _tagged(given: Tagged[Any], request: Request) -> Response:
+    headers = {"ETag": given.tag, "Vary": "Authorization", "Cache-Control": "private, no-cache"}
+    if request.method == "GET" and request.headers.get("if-none-match") == given.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(msgspec.json.encode(given.answer), media_type="application/json", headers=headers)
 
 
 def _without_refusals(question: Callable[[SqlLedger], Any]) -> Callable[[SqlLedger], Any]:

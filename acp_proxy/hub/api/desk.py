@@ -1,14 +1,15 @@
-"""What an answer is made with: the ledger, who asks, and the hub's clock; and which answers there are."""
+"""What an answer is made with: the ledger, who asks, the policy, and the hub's clock; and which answers there are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from acp_proxy.hub.api.claims import Claims
 from acp_proxy.hub.identity import Identity, Role
+from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.ledger.sql_ledger import SqlLedger
 
@@ -21,12 +22,21 @@ A = TypeVar("A")
 
 
 class Desk(Struct, frozen=True):
-    """In the ledger's thread. `now` is Unix ns."""
+    """In the ledger's thread. `now` is Unix ns, `if_match` the header of that name."""
 
     ledger: SqlLedger
     who: Identity
     claims: Claims
     now: int
+    policies: CurrentPolicies
+    if_match: str | None = None
+
+
+class Tagged(Struct, Generic[A], frozen=True):
+    """An answer with its ETag: who has it already is told so, and no more."""
+
+    tag: str
+    answer: A
 
 
 class Answer(Struct, frozen=True):
@@ -38,11 +48,11 @@ class Answer(Struct, frozen=True):
     writes: bool
 
 
-def reads(call: Call[Q, A], give: Callable[[Desk, Q], A], roles: tuple[Role, ...] = EVERYBODY) -> Answer:
+def reads(call: Call[Q, A], give: Callable[[Desk, Q], A | Tagged[A]], roles: tuple[Role, ...] = EVERYBODY) -> Answer:
     return Answer(call, give, roles, writes=False)
 
 
-def writes(call: Call[Q, A], give: Callable[[Desk, Q], A], roles: tuple[Role, ...] = EVERYBODY) -> Answer:
+def writes(call: Call[Q, A], give: Callable[[Desk, Q], A | Tagged[A]], roles: tuple[Role, ...] = EVERYBODY) -> Answer:
     return Answer(call, give, roles, writes=True)
 
 

@@ -160,6 +160,18 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE INDEX hub_member_by_member ON hub_member (org_id, member)",
     ),
+    (
+        """
+        CREATE TABLE hub_policy (
+            org_id TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            actor TEXT NOT NULL,
+            document TEXT NOT NULL,
+            PRIMARY KEY (org_id, version)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
 )
 
 _SCHEMA = """

@@ -35,7 +35,7 @@ class Call(Struct, Generic[Q, A], frozen=True):
     What asks or answers `Nothing` has no body.
     """
 
-    method: Literal["GET", "POST", "PUT", "DELETE"]
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     says: str
     asks: type[Q]

@@ -1,0 +1,101 @@
+"""The policy as a hub holds to it: read again after a second at most, and shown to each as far as it is about them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from functools import lru_cache
+
+from msgspec import Struct
+
+from acp_proxy.core.scope import fits
+from acp_proxy.hub.identity import Identity
+from acp_proxy.hub.store.policies import NONE, Policies
+from acp_proxy.hub.store.schema import prepare
+from acp_proxy.ledger.hub.policy import Document, Kept, Table
+from acp_proxy.ledger.sql_ledger import SqlLedger
+from acp_proxy.policy import Policy, understood
+
+_HOLDS = 1.0  # seconds until another hub's change is seen here
+_SEES_ALL = ("administrator", "finance")
+
+
+class Current(Struct, frozen=True):
+    """A version, as values and as it is kept."""
+
+    kept: Kept
+    policy: Policy
+
+
+class CurrentPolicies:
+    """Of all organisations of one hub. Called in the ledger's threads, with their ledgers."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._found: dict[str, tuple[float, Current]] = {}
+        self._is_prepared = False
+
+    def of(self, ledger: SqlLedger, organisation: str) -> Current:
+        """Raises LedgerError."""
+        now = self._clock()
+        at, current = self._found.get(organisation, (now - _HOLDS, _NOTHING))
+        if now < at + _HOLDS:
+            return current
+        kept = self.store(ledger, organisation).current()
+        if kept != current.kept:
+            current = Current(kept, understood(kept.document))
+        self._found[organisation] = (now, current)
+        return current
+
+    def store(self, ledger: SqlLedger, organisation: str) -> Policies:
+        tables = ledger.tables
+        if not self._is_prepared:
+            prepare(tables)
+            self._is_prepared = True
+        return Policies(tables, organisation)
+
+    def forget(self, organisation: str) -> None:
+        """It was changed here."""
+        self._found.pop(organisation, None)
+
+
+_NOTHING = Current(NONE, Policy())
+
+
+def shown_to(who: Identity, kept: Kept) -> Kept:
+    """What of it is about somebody: all of it for those who see all, else what may count what they do."""
+    if who.role in _SEES_ALL:
+        return kept
+    budgets = [table for table in kept.document.budgets if _concerns(who, table)]
+    return Kept(kept.version, Document(budgets, kept.document.prices))
+
+
+def tag_for(who: Identity, kept: Kept) -> str:
+    """The ETag of what is shown to somebody: another one for who has changed teams meanwhile."""
+    role = "all" if who.role in _SEES_ALL else ""
+    return _tag(kept.version, role or "\0".join((who.user, who.team or "", *who.teams_led)))
+
+
+@lru_cache(maxsize=1024)  # asked with each prompt
+def _tag(version: int, whose: str) -> str:
+    return f'"{version}-{hashlib.sha256(whose.encode()).hexdigest()[:12]}"'
+
+
+def version_of(tag: str) -> int | None:
+    """None for what is no tag of ours."""
+    number = tag.strip().removeprefix("W/").strip('"').partition("-")[0]
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None
+
+
+def _concerns(who: Identity, table: Table) -> bool:
+    scope = table.get("scope")
+    if not isinstance(scope, dict):
+        return True
+    return _has(scope, "user", (who.user,)) and _has(scope, "team", (who.team, *who.teams_led))
+
+
+def _has(scope: Table, key: str, values: tuple[str | None, ...]) -> bool:
+    patterns = scope.get(key, [])
+    patterns = [patterns] if isinstance(patterns, str) else patterns
+    return not patterns or any(fits(pattern, value) for pattern in patterns for value in values if value is not None)

@@ -1,0 +1,40 @@
+"""What proxies, administrators and a hub say to each other about the policy that holds for everybody."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from acp_proxy.ledger.hub.wire import Call, Nothing
+
+Table: TypeAlias = dict[str, Any]
+
+
+class Document(Struct, frozen=True):
+    """Budgets as a `[[budget]]` of a configuration file has them; by model, prices as a `[prices."MODEL"]`."""
+
+    budgets: list[Table] = []
+    prices: dict[str, Table] = {}
+
+
+class Kept(Struct, frozen=True):
+    """A version of the policy; 0 is that of nothing. `at` (Unix s) and `who` are None for those who do not see all."""
+
+    version: int
+    document: Document
+    at: int | None = None
+    who: str | None = None
+
+
+class Changes(Struct, frozen=True):
+    """By name what a budget is to be, its other keys staying as they are, and by model its prices; None removes one."""
+
+    budgets: dict[str, Table | None] = {}
+    prices: dict[str, Table | None] = {}
+
+
+POLICY = Call("GET", "/v1/policy", "Budgets and prices that hold for who asks; with an ETag", Nothing, Kept)
+SET_POLICY = Call("PUT", "/v1/policy", "Put another policy in place of the one that If-Match names", Document, Kept)
+CHANGE_POLICY = Call("PATCH", "/v1/policy", "Set or remove single budgets and prices", Changes, Kept)
+POLICY_HISTORY = Call("GET", "/v1/policy/history", "The last versions, the latest first", Nothing, list[Kept])
