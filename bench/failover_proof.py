@@ -147,7 +147,11 @@ _HAPPENINGS: dict[Happening, Callable[[Cluster, random.Random], float]] = {
 def _until_booked(url: str, turns: int, chance: random.Random) -> None:
     """Returns at some moment after so many turns are booked."""
     with closing(psycopg.connect(url, autocommit=True, prepare_threshold=None)) as connection:
-        until(lambda: connection.execute("SELECT count(*) >= %s FROM turn", (turns,)).fetchall() == [(True,)], "turns")
+        until(
+            lambda: connection.execute("SELECT count(*) >= %s FROM turn", (turns,)).fetchall() == [(True,)],
+            "turns",
+            within=300,
+        )
     time.sleep(chance.uniform(0, 0.2))
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from msgspec import Struct
+
+from acp_proxy.core.windows import DAY, SECOND
+from acp_proxy.text.figures import counted
+
+RECENT = 30 * DAY  # for which people are told that a ledger was set back
 
 
 class Restored(Struct, frozen=True):
@@ -21,6 +28,7 @@ class Replication(Struct, frozen=True):
     standby: bool  # it is one itself
     standbys: int  # that stream from it now
     behind: float | None  # seconds: for a standby, the age of what it shows; else by how much the slowest one is behind
+    pooled: bool = False  # it is reached through a connection pooler
 
 
 def in_words(found: Replication) -> str:
@@ -31,8 +39,18 @@ def in_words(found: Replication) -> str:
     if not found.standbys:
         return "no standby streams from it"
     behind = "how far behind is not shown to this role" if found.behind is None else f"{found.behind:,.1f} s behind"
-    return (
-        f"{found.standbys} standby streams from it, {behind}"
-        if found.standbys == 1
-        else (f"{found.standbys} standbys stream from it, the slowest {behind}")
-    )
+    slowest = "" if found.standbys == 1 else "the slowest "
+    streams = "streams" if found.standbys == 1 else "stream"
+    return f"{counted(found.standbys, 'standby')} {streams} from it, {slowest}{behind}"
+
+
+def restored_in_words(found: Restored) -> str | None:
+    """`was set back, last seen 2026-11-21 12:00 UTC; 3 rows written again from 2 machines`; None if it never was."""
+    if found.last is None:
+        return None
+    at = datetime.fromtimestamp(found.last // SECOND, UTC)
+    rows, machines = counted(found.rows, "row"), counted(found.machines, "machine")
+    text = f"was set back, last seen {at:%Y-%m-%d %H:%M} UTC; {rows} written again from {machines}"
+    if found.incomplete:
+        text += f"; {found.incomplete} of {found.processes} processes had not kept all: rows may be missing"
+    return text

@@ -55,7 +55,7 @@ class Views:
         self._sessions = RecentSessions(ledger, config.identity.organisation)
         self._own = own_subject(config, None)  # where `serve` was started is nobody's project
         self._dead = DeadProxies(ledger, clock)
-        self._freshness = Freshness(ledger, clock)
+        self._freshness = Freshness(ledger, config.identity.organisation, clock)
         self._budgets = (0, b"")  # when they were asked for, and what was said
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
 
@@ -104,12 +104,13 @@ class Views:
     def live(self, asked: Asked) -> bytes:
         only(asked)
         running = [described(turn, self._ledger) for turn in self._running()]
-        return _json({"version": self.version(), "running": running, "standby": self._freshness.in_words()})
+        servers = {"standby": self._freshness.standby(), "set_back": self._freshness.set_back()}
+        return _json({"version": self.version(), "running": running, **servers})
 
     def health(self) -> str:
         """That the ledger answers, and what it is where it is not the one that is written to."""
         self.version()
-        said = self._freshness.in_words()
+        said = self._freshness.standby()
         return f"ok: {said}" if said else "ok"
 
     def _running(self) -> list[Running]:

@@ -9,6 +9,7 @@ import os.path
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from random import shuffle
 from socket import SOCK_STREAM, getaddrinfo
@@ -50,7 +51,9 @@ def connect(address: Address, seconds: float, patience: float, *, pooled: bool) 
         connection = _first([partial(_to_host, each, address.user, len(hosts) > 1) for each in hosts], deadline)
         try:
             _check(connection)
-            connection.prepares = not pooled and not _is_pooled(connection, deadline)
+            connection.pooled = pooled
+            if not pooled:
+                _look_for_pooler(connection, deadline)
         except BaseException:
             connection.close()
             raise
@@ -156,10 +159,9 @@ def _check(connection: Connection) -> None:
         raise LedgerError(f"its database keeps text as {encoding}, {expected}")
 
 
-def _is_pooled(connection: Connection, deadline: float) -> bool:
+def _look_for_pooler(connection: Connection, deadline: float) -> None:
     """A pooler tells who connects another process than the one that then serves a statement."""
-    try:
+    with suppress(psycopg.errors.FeatureNotSupported):  # a standby whose transactions should be serializable
         asked = connection.journey([("SELECT pg_backend_pid()", ())], deadline)
-    except psycopg.errors.FeatureNotSupported:  # a standby whose transactions should be serializable
-        return True
-    return asked != [[(connection.pgconn.backend_pid,)]]
+        connection.pooled = asked != [[(connection.pgconn.backend_pid,)]]
+        connection.prepares = not connection.pooled

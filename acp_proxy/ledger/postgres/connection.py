@@ -30,7 +30,7 @@ Gen = Generator[Any, Any, Any]
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """Made of an open one of libpq's. Behind a pooler it must not prepare."""
 
-    prepares = False
+    prepares = pooled = False
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         super().__init__(pgconn)

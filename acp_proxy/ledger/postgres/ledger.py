@@ -117,7 +117,7 @@ class PostgresLedger(SqlLedger):
 
     def replication(self) -> Replication | None:
         try:
-            return replication(self._read)
+            return replace(replication(self._read), pooled=self._transactions.pooled)
         except LedgerUnavailableError:
             raise
         except LedgerError:  # what speaks PostgreSQL's protocol alone may know no standbys

@@ -131,6 +131,11 @@ class Transactions:
             self._connection.close()
             self._connection = None
 
+    @property
+    def pooled(self) -> bool:
+        """Whether the last connection was one through a pooler."""
+        return self._connection is not None and self._connection.pooled
+
     def takes_no_writes(self) -> LedgerReadOnlyError:
         return LedgerReadOnlyError(f"ledger {self._url}: takes no writes: a standby, or a role that may only read")
 

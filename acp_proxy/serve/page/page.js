@@ -128,7 +128,7 @@ async function look() {
       showLive(live, seen.several, TIME_ZONE);
       Object.assign(seen, { mark, at: Date.now() });
     }
-    say("", live.standby);
+    say("", live.standby, live.set_back);
   } catch (error) {
     if (!(error instanceof ServerGone || error instanceof Refused)) throw error;
     say(error instanceof ServerGone ? "acp-proxy serve does not answer. Trying again …" : error.message);
@@ -190,12 +190,14 @@ async function readSession() {
  * Trouble as one line, or none; and as of when the figures are.
  * @param {string} trouble
  * @param {?string} [standby] what is read from, if it is not the server that is written to, and how old that is
+ * @param {?string} [setBack] what was written again after a failover, and what may be missing
  */
-function say(trouble, standby) {
+function say(trouble, standby, setBack) {
   const line = byId("trouble");
   if (line.textContent !== trouble) line.textContent = trouble;
   document.body.classList.toggle("stale", Boolean(trouble));
   if (trouble) return;
   const from = standby ? `the ledger (${standby})` : "the ledger";
   byId("as-of").textContent = `Read from ${from} at ${timeText(new Date(), TIME_ZONE, "second")}, ${TIME_ZONE}.`;
+  byId("set-back").textContent = setBack ? `The ledger ${setBack}.` : "";
 }

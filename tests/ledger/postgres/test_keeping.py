@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from acp_proxy.doctor.servers import server_findings
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.journal import kept
 from harness.postgres import Server, asked, name_of
 from tests.ledger.holds import CAP, held, hold
 from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.serve.house import Home as ServedHome
 
 GRANT = Grant("g1", "default", "user", "cap", None, 5, "USD", NOON, NOON + 1, "alice", "because")
 
@@ -158,6 +161,22 @@ def test_what_was_given_up_is_told(
     assert restored.incomplete == 1
     assert 0 < restored.rows == len(ids(ledger)) - 1 < 30
     assert "not_kept_until" in str(warnings)
+
+
+def test_doctor_and_the_page_say_what_was_written_again(
+    ledger: BudgetLedger, backups: Backups, address: str, tmp_path: Path
+) -> None:
+    backups.make()
+    ledger.append([row(id="1")])
+    backups.restore()
+    with ServedHome(tmp_path).serving("--ledger", address) as served:
+        assert served.json("/api/live")["set_back"] is None
+    ledger.append([row(id="2")])
+    _, (text, is_trouble) = server_findings(ledger, "default", time.time_ns())
+    assert text.endswith("; 1 row written again from 1 machine")
+    assert not is_trouble
+    with ServedHome(tmp_path).serving("--ledger", address) as served:
+        assert f"ledger: {served.json('/api/live')['set_back']}" == text
 
 
 def test_a_ledger_that_was_not_set_back_is_asked_nothing_more(ledger: BudgetLedger, address: str) -> None:

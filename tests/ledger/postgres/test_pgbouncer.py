@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
+from acp_proxy.doctor.servers import server_findings
 from acp_proxy.ledger import Query, open_ledger
-from harness.daemons import until
-from harness.ports import free_port
-from harness.postgres import Server, as_somebody
+from harness.pooler import pooler
+from harness.postgres import Server
 from tests.ledger.processes import Process
+from tests.ledger.rows import NOON
 
 pytestmark = pytest.mark.needs("pgbouncer")
 
-SETTINGS = """\
-[databases]
-* = host=127.0.0.1 port={server} user=owner
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = {connections}
-"""
 PROCESSES, EACH = 3, 8  # how many write, and how many rows
 
 
@@ -53,22 +38,13 @@ def test_processes_that_share_connections_of_a_pooler_lose_no_row(
     assert sorted(found) == sorted(f"{number}-{row}" for number in range(PROCESSES) for row in range(EACH))
 
 
-@contextmanager
-def pooler(server: Server, directory: Path, connections: int) -> Iterator[int]:
-    """Its port on loopback."""
-    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    assert program, "pgbouncer is not installed; .ci/run installs what real tests need"
-    port, log = free_port(), directory / "log"
-    settings = SETTINGS.format(server=server.port, port=port, connections=connections)
-    # It runs as somebody who may not look into the directories of tests.
-    with TemporaryDirectory(prefix="acp-proxy-pgbouncer-") as readable, log.open("ab") as out:
-        Path(readable).chmod(0o755)
-        (file := Path(readable) / "pgbouncer.ini").write_text(settings)
-        file.chmod(0o644)
-        with subprocess.Popen([*as_somebody(), program, str(file)], stdout=out, stderr=out) as process:
-            try:
-                until(lambda: process.poll() is not None or "listening on" in log.read_text(), "PgBouncer listens")
-                assert process.poll() is None, log.read_text()
-                yield port
-            finally:
-                process.kill()
+def test_doctor_says_that_there_is_a_pooler_and_what_to_set(postgres: Server, tmp_path: Path) -> None:
+    url = postgres.create("pooled")
+    with (
+        closing(open_ledger(url, journals=())) as direct,
+        pooler(postgres, tmp_path, 1) as port,
+        closing(open_ledger(url.replace(f":{postgres.port}/", f":{port}/"), journals=())) as pooled,
+    ):
+        told = [" ".join(text for text, _ in server_findings(each, "default", NOON)) for each in (direct, pooled)]
+    assert ["pooler: " in each for each in told] == [False, True]
+    assert "server_login_retry = 1" in told[1]
