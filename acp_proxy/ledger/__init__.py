@@ -110,7 +110,8 @@ class Query(Struct, frozen=True):
     A dimension is a field of `Origin` ("organisation", "user", "team", "project", "host", "agent",
     "agent_version", "client"), "session", "kind", "usage_source", "cost_source", "model" or "title". All are compared
     for equality, None with what has no value, but the title, where part of it is enough and case is ignored. With
-    "model" only the lines of that model are read: what others used in the same turn is not part of the answer.
+    "model" only the lines of that model are read: what others used in the same turn is not part of the answer. "seen"
+    is the rows of one user and of some teams, as `seen` writes them.
     """
 
     since: int | None = None

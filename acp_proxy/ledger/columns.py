@@ -5,7 +5,10 @@ Each organisation is read separately, because it leads every index. The SQL work
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Query, SessionInfo
@@ -30,6 +33,7 @@ COLUMNS = {
     "currency": "l.currency",
 }
 # Whether not all tokens of a turn are known, and whether not all of its cost is; for the name that a turn has in SQL.
+SEEN = "seen"
 USAGE_UNTOLD = "{0}.usage_source IN ('partial', 'none')"
 COST_UNTOLD = f"{USAGE_UNTOLD} AND {{0}}.cost_source NOT IN ('agent', 'parent')"
 SESSION_KEY = "org_id, user_id, host, agent, session"
@@ -98,12 +102,30 @@ def where_of(query: Query, dialect: Dialect, *, model: bool = True, of_some: boo
                 sessions = f"SELECT {SESSION_KEY} FROM session s WHERE {title}"
                 sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({sessions})"
             values += [] if value is None else [value.casefold()]
+        elif dimension == SEEN:
+            condition, seen_values = of_seen(value, COLUMNS)
+            sql += f" AND {condition}"
+            values += seen_values
         elif dimension not in COLUMNS:
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
         elif model or dimension != "model":
             sql += f" AND {same(COLUMNS[dimension], value)}"
             values += [] if value is None else [value]
     return sql, values
+
+
+def seen(user: str, teams: Sequence[str]) -> tuple[str, str]:
+    """The condition of a `Query` that rows are of this user, or of one of these teams."""
+    return SEEN, orjson.dumps([user, *teams]).decode()
+
+
+def of_seen(value: str | None, columns: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The same as SQL, and its values. Raises ValueError for what `seen` has not written."""
+    found = orjson.loads(value or "")
+    if not (isinstance(found, list) and found and all(isinstance(each, str) for each in found)):
+        raise ValueError("seen: expected a user and teams")
+    teams = f" OR {columns['team']} IN ({', '.join('?' * (len(found) - 1))})" if len(found) > 1 else ""
+    return f"({columns['user']} = ?{teams})", found
 
 
 def title_of(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:

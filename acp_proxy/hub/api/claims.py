@@ -14,6 +14,7 @@ from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.identity import Identity
 from acp_proxy.ledger import Query, Row, RowRefusedError
 from acp_proxy.ledger.budgets import Grant
+from acp_proxy.ledger.columns import seen
 
 AHEAD = DAY  # that a row may begin or end after now, by the hub's clock
 _LONGEST_ID = 64
@@ -124,11 +125,13 @@ class ByToken:
         return self._who.team
 
     def query(self, asked: Query) -> Query:
-        """Only rows that may be seen. A lead's are those of a team, or their own where the query names them."""
+        """Only rows that may be seen: a lead's are their own and those of their teams."""
+        who = self._who
         where = [(name, value) for name, value in asked.where if name != "organisation"]
-        found = dict(where)
-        if not self._sees_all and not self._asks_own_team(found):
-            user = self.user(found.get("user"))
+        if who.role == "lead":
+            where.append(seen(who.user, who.teams_led))
+        elif not self._sees_all:
+            user = self.user(dict(where).get("user"))
             where = [*((name, value) for name, value in where if name != "user"), ("user", user)]
         return replace(asked, where=(("organisation", self._who.organisation), *where))
 
@@ -162,6 +165,3 @@ class ByToken:
         if claimed.kind == "threshold":
             return replace(claimed, organisation=who.organisation)
         return replace(claimed, organisation=who.organisation, user=who.user, team=who.team)
-
-    def _asks_own_team(self, asked: dict[str, str | None]) -> bool:
-        return self._who.role == "lead" and asked.get("team") in self._who.teams_led

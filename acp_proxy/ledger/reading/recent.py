@@ -9,7 +9,17 @@ from typing import Any
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
-from acp_proxy.ledger.columns import LINES, OF_SESSION, SESSION, SESSION_KEY, key_values, organisations, session_info
+from acp_proxy.ledger.columns import (
+    LINES,
+    OF_SESSION,
+    SEEN,
+    SESSION,
+    SESSION_KEY,
+    key_values,
+    of_seen,
+    organisations,
+    session_info,
+)
 from acp_proxy.ledger.dialects import Dialect, same
 from acp_proxy.ledger.open_turns import open_turn, open_turns
 from acp_proxy.ledger.reading.rows import read_contexts, read_last_rows, read_last_turn, read_some
@@ -86,6 +96,8 @@ class Recent:
                     f"EXISTS (SELECT 1 FROM {turns} WHERE {of_session} AND {same('l.model', value)})",
                     [] if value is None else [value],
                 )
+            elif dimension == SEEN:
+                yield of_seen(value, _OF_SESSION)
             else:
                 # An expression: an index that has a user's sessions in no order of time would have all of them sorted.
                 yield same(f"{_OF_SESSION[dimension]} || ''", value), [] if value is None else [value]

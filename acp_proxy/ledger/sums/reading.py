@@ -13,7 +13,16 @@ from acp_proxy.core.money import NANO, Money, summed
 from acp_proxy.core.scope import PLAN
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, Sums
-from acp_proxy.ledger.columns import COLUMNS, COST_UNTOLD, REPEATED, UNPRICED_LINE, organisations, where_of
+from acp_proxy.ledger.columns import (
+    COLUMNS,
+    COST_UNTOLD,
+    REPEATED,
+    SEEN,
+    UNPRICED_LINE,
+    of_seen,
+    organisations,
+    where_of,
+)
 from acp_proxy.ledger.dialects import Dialect, same
 from acp_proxy.ledger.statements import Read
 from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, EVER, QUARTER_HOUR, QUARTER_OF_TURN, Cover, cover
@@ -42,7 +51,7 @@ def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> 
         if dimension not in COLUMNS and not _is_time(dimension):
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
     named = {dimension for dimension in by if not _is_time(dimension)}
-    in_totals = {*named, *(dimension for dimension, _ in query.where)} <= {*_SERIES}
+    in_totals = {*named, *(dimension for dimension, _ in query.where)} <= {*_SERIES, SEEN}
     return _merged(_totals(read, query, by, dialect) if in_totals else _counted(read, query, by, dialect))
 
 
@@ -70,7 +79,7 @@ def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> It
     by_day = len(times) == 1 and times != ["quarter_hour"]
     ahead = int(times[0][3:] or 0) if by_day else 0
     interval = _days(query, ahead) if by_day else cover(query.since, query.until, finest=bool(times))
-    values = [value for dimension, value in query.where if dimension != "organisation" and value is not None]
+    values = _conditions(query)[1]
     sql = _sql_of_totals(query, by, _bucket(times[0]) if times else "")
     for organisation in organisations(read, query):
         of_organisation = (organisation, *values)
@@ -90,8 +99,7 @@ def _sql_of_totals(query: Query, by: Sequence[str], bucket: str, condition: str 
     groups = [bucket if _is_time(dimension) else f"{_SERIES[dimension]} || ''" for dimension in by]
     lines = _by_line(query, by)
     rows, unpriced = ("line_count", "unpriced_lines") if lines else ("row_count", "unpriced_rows")
-    where = [(dimension, value) for dimension, value in query.where if dimension != "organisation"]
-    conditions = "".join(f" AND {same(_SERIES[dimension], value)}" for dimension, value in where)
+    conditions, _ = _conditions(query)
     return f"""
         SELECT {", ".join([*groups, "s.currency"])},
             sum({rows}), sum(CASE WHEN s.kind = 'turn' THEN {rows} ELSE 0 END),
@@ -108,6 +116,20 @@ def _sql_of_totals(query: Query, by: Sequence[str], bucket: str, condition: str 
             AND t.bucket >= ? AND t.bucket < ? {condition}
         GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
     """
+
+
+def _conditions(query: Query) -> tuple[str, list[str]]:
+    """On series, and their values."""
+    sql, values = "", list[str]()
+    for dimension, value in query.where:
+        if dimension == SEEN:
+            condition, seen = of_seen(value, _SERIES)
+            sql += f" AND {condition}"
+            values += seen
+        elif dimension != "organisation":
+            sql += f" AND {same(_SERIES[dimension], value)}"
+            values += [] if value is None else [value]
+    return sql, values
 
 
 def _local_days(
