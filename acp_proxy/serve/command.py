@@ -70,7 +70,10 @@ def _listening(host: str, port: int, *, has_token: bool) -> socket.socket:
             backlog=_QUEUED,
             dualstack_ipv6=address[0] == "::" and socket.has_dualstack_ipv6(),
         )
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, AHEAD)  # of all connections that it accepts
+        # Of all connections that it accepts. asyncio sets the second where a socket names its protocol, and this one
+        # does not: without it an answer's body may wait until the client has acknowledged its head.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, AHEAD)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
         reason = f"{reason_of(error).partition(' (')[0]}; --host and --port choose another"
