@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 Role: TypeAlias = Literal["administrator", "finance", "lead", "developer", "service"]
+
+SCOPES: Final = ("meter", "read", "metrics", "scim")
 
 
 class Identity(Struct, frozen=True):

@@ -29,6 +29,8 @@ ANSWERS: Sequence[Answer] = (*turns.ANSWERS, *budgets.ANSWERS, *reports.ANSWERS,
 Identify = Callable[[str | None, int], Awaitable[Identity]]
 """Who sends this `Authorization`, at a time (Unix s). Raises RefusedError."""
 
+_QUIET = 10 * 10**9  # ns
+
 
 class Api:
     """`routes` are those of all calls. `clock` is Unix time in ns."""
@@ -48,6 +50,7 @@ class Api:
         self._claims = claims
         self._clock = clock
         self._policies = CurrentPolicies()
+        self._told: dict[str, int] = {}  # when each event was logged last
         self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
         described = msgspec.json.encode(document(ANSWERS))
         self.routes.append(Route("/v1/openapi.json", lambda _: Response(described, media_type="application/json")))
@@ -61,14 +64,22 @@ class Api:
             except RowRefusedError as error:
                 return problem(422, str(error))
             except LedgerUnavailableError as error:
-                return problem(503, str(error), Retry_After="1")
+                self._tell("hub.unavailable", answer, error)
+                return problem(503, "the ledger does not answer now", Retry_After="1")
             except LedgerError as error:
-                self._warn("hub.failed", path=answer.call.path, error=str(error))
-                return problem(500, str(error))
+                self._tell("hub.failed", answer, error)
+                return problem(500, "the ledger cannot be used; the hub's log says why")
             except ValueError as error:
                 return problem(400, " ".join(str(error).split()))
 
         return endpoint
+
+    def _tell(self, event: str, answer: Answer, error: LedgerError) -> None:
+        """For who runs the hub: the text may name its file, or the server and the database. Once in some seconds."""
+        now = self._clock()
+        if not 0 <= now - self._told.get(event, -_QUIET) < _QUIET:
+            self._told[event] = now
+            self._warn(event, path=answer.call.path, error=str(error))
 
     async def _answered(self, answer: Answer, request: Request) -> Response:
         who = await self._identify(request.headers.get("authorization"), self._clock() // 10**9)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from http.client import HTTPConnection
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,8 +12,9 @@ from acp_proxy.hub.api import ANSWERS
 from acp_proxy.ledger import Query, Row
 from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.system.decoding import json_decoder
+from harness import hub
 from tests.hub.api.asking import about, everybody
-from tests.hub.api.conftest import BOB, MALLORY, ROLES, Ask
+from tests.hub.api.conftest import BOB, MALLORY, PEOPLE, ROLES, Ask
 from tests.ledger.rows import NOON, row
 
 OF_ALL = ("administrator", "finance")
@@ -97,3 +101,20 @@ def test_the_id_of_another_users_row_or_turn_is_refused(ask: Ask) -> None:
 
 def _rows(body: bytes) -> list[Row]:
     return [json_decoder(Row).decode(each) for each in body.splitlines() if each]
+
+
+def test_only_an_administrator_is_told_which_database_there_is(ask: Ask) -> None:
+    for role in ROLES:
+        status, body = ask(role, questions.CHECK, wire.Nothing())
+        assert (status, b"ledger.db" in body) == (200, role == "administrator")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_broken_database_says_is_told_to_nobody(role: str) -> None:
+    with hub.running("sqlite:////proc/nothing/of-ours.db", PEOPLE) as url:
+        connection = HTTPConnection(url.removeprefix("http://"), timeout=20)
+        connection.request("GET", questions.CHECK.path, headers={"Authorization": f"Bearer {role}"})
+        answer = connection.getresponse()
+        assert answer.status in (500, 503)
+        with closing(connection):
+            assert b"of-ours" not in answer.read()
