@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 3f779e910789ef80
+# Made by scripts/build-completion, of options b1dd5fbf6768667a
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
@@ -163,7 +163,7 @@ _shtab_acp_proxy_budget_set___mode_choices=(shadow warn enforce)
 _shtab_acp_proxy_budget_set___on_exceed_choices=(finish_turn deny_next_tool cancel)
 _shtab_acp_proxy_budget_pos_0_choices=(list check grant grants simulate add set remove undo)
 _shtab_acp_proxy_hub_token_create___role_choices=(administrator finance lead developer service)
-_shtab_acp_proxy_hub_token_create___scope_choices=(meter read scim)
+_shtab_acp_proxy_hub_token_create___scope_choices=(meter read metrics scim)
 _shtab_acp_proxy_hub_token_revoke_pos_0_choices=(last)
 _shtab_acp_proxy_hub_token_pos_0_choices=(create list revoke)
 _shtab_acp_proxy_hub_keys_pos_0_choices=(rotate)

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options eece3285430c76fa
+# Made by scripts/build-completion, of options ec5370a074985327
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -234,7 +234,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l user -x -d
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l role -xka "administrator finance lead developer service" -d 'administrator, finance, lead, developer, service'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l team -x -d 'whose team'"'"'s budgets count; by default none'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l leads -x -d 'a team that its user leads; may be repeated'
-complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l scope -xka "meter read scim" -d 'what it is good for: meter, read, scim; may be repeated; by default all that the role may do'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l scope -xka "meter read metrics scim" -d 'what it is good for: meter, read, metrics, scim; may be repeated; by default all that the role may do'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l for -x -d 'how long it holds: 12h, 90d; by default ever'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l json -d 'for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub token create' -l config -rF -d hub.toml

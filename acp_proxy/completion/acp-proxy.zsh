@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 52f28d599818c80a
+# Made by scripts/build-completion, of options 6829e73598893f7c
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -373,7 +373,7 @@ _shtab_acp_proxy_hub_token_create_options=(
   "--role=[administrator, finance, lead, developer, service]:ROLE:(administrator finance lead developer service)"
   "--team=[whose team\'s budgets count\; by default none]:TEAM:"
   "*--leads[a team that its user leads\; may be repeated]:TEAM:"
-  "*--scope[what it is good for\: meter, read, scim\; may be repeated\; by default all that the role may do]:SCOPE:(meter read scim)"
+  "*--scope[what it is good for\: meter, read, metrics, scim\; may be repeated\; by default all that the role may do]:SCOPE:(meter read metrics scim)"
   "--for=[how long it holds\: 12h, 90d\; by default ever]:DURATION:"
   "--json[for programs]"
   "--config=[hub.toml]:FILE:_files"

@@ -57,7 +57,7 @@ def main(path: Path | None, port: str | None, environ: Mapping[str, str], say: T
             site.ledgers.open()
             asyncio.run(_serve(site, settings, listener, say))
         finally:
-            site.ledgers.close(within=2.0)
+            site.close(within=2.0)
     return 0
 
 

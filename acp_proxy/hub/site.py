@@ -1,4 +1,4 @@
-"""What a hub serves: the API for proxies, metrics for who sees all, and whether it works."""
+"""What a hub serves: the API for proxies, the page for people, metrics for servers that collect them, and health."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from acp_proxy.hub.api import Api
 from acp_proxy.hub.api.problems import RefusedError, problem
 from acp_proxy.hub.auth.access_tokens import NotSignedInError
 from acp_proxy.hub.auth.authenticator import Authenticator
+from acp_proxy.hub.auth.parts import Desk
 from acp_proxy.hub.auth.routes import routes as sign_in_routes
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
+from acp_proxy.hub.page.figures import Figures
+from acp_proxy.hub.page.routes import Page
 from acp_proxy.hub.settings import Settings
 from acp_proxy.hub.store import AskedStore, Store
 from acp_proxy.ledger import LedgerError, Warn
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.metrics import CONTENT_TYPE, Exporter
 from acp_proxy.serve.scrapes import Scrapes
-
-_SEES_ALL = ("administrator", "finance")
 
 
 class Site:
@@ -44,12 +45,19 @@ class Site:
         self.store = AskedStore(partial(self.ledgers.ask, writes=True), settings.organisation)
         self.authenticator = Authenticator(self.store)
         self._clock = clock
-        self._exporter = _exporter(settings, environ)
+        config = _config(settings, environ)
+        self._exporter = _exporter(config)
+        self._figures = Figures(config, environ, warn, clock)
         api = Api(self.ledgers, self.identify, warn, clock=clock)
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
-        signing_in = sign_in_routes(settings, self.store, self.authenticator, lambda: clock() // 10**9)
-        self.application = Starlette(routes=[*api.routes, *signing_in, *routes])
+        desk = Desk(settings, self.store, self.authenticator, lambda: clock() // 10**9)
+        page = Page(desk, self._figures).routes()
+        self.application = Starlette(routes=[*api.routes, *sign_in_routes(desk), *page, *routes])
         self.application.router.redirect_slashes = False
+
+    def close(self, within: float) -> None:
+        self._figures.close(within / 2)
+        self.ledgers.close(within / 2)
 
     async def first_token(self) -> str | None:
         """An administrator's, where there is none yet. Raises LedgerError."""
@@ -69,8 +77,8 @@ class Site:
     async def _metrics(self, request: Request) -> Response:
         try:
             who = await self.identify(request.headers.get("authorization"), self._clock() // 10**9)
-            if who.role not in _SEES_ALL:
-                return problem(403, f"metrics are of everybody; expected the role {' or '.join(_SEES_ALL)}")
+            if not _collects(who):
+                return problem(403, "metrics are of everybody; expected an administrator, or the scope metrics")
             text = await self.ledgers.ask(self._scraped, writes=False)
         except RefusedError as error:
             return problem(error.status, str(error), WWW_Authenticate='Basic realm="acp-proxy"')
@@ -93,8 +101,17 @@ async def _alive(_: Request) -> Response:
     return PlainTextResponse("ok\n")
 
 
-def _exporter(settings: Settings, environ: Mapping[str, str]) -> Exporter:
-    config: Config = without_files({"ledger": settings.database.url, "organisation": settings.organisation}, environ)
+def _collects(who: Identity) -> bool:
+    if who.role == "service":
+        return "metrics" in who.scopes
+    return who.role == "administrator" and who.may("metrics")
+
+
+def _config(settings: Settings, environ: Mapping[str, str]) -> Config:
+    return without_files({"ledger": settings.database.url, "organisation": settings.organisation}, environ)
+
+
+def _exporter(config: Config) -> Exporter:
     catalog = catalog_of(config)
     catalog.read()
     return Exporter(config, catalog)

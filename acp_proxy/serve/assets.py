@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from msgspec import Struct
 
@@ -33,15 +34,20 @@ class Asset(Struct, frozen=True):
 
 def page_assets() -> Mapping[str, Asset]:
     """By the path of their URL; `/` is the page itself."""
-    found = {"/": _asset(_START, _NO_PAGE)}
-    for file in sorted(files("acp_proxy.serve").joinpath("page").iterdir(), key=lambda file: file.name):
-        name = file.name
-        if file.is_file() and _suffix(name) in _TYPES:
-            found["/" if name == _START else f"/{name}"] = _asset(name, file.read_bytes())
+    found = {"/": asset(_START, _NO_PAGE)}
+    for name, body in read_files(files("acp_proxy.serve").joinpath("page")):
+        found["/" if name == _START else f"/{name}"] = asset(name, body)
     return found
 
 
-def _asset(name: str, body: bytes) -> Asset:
+def read_files(directory: Traversable) -> Iterator[tuple[str, bytes]]:
+    """Those that a browser may ask for, by name."""
+    for file in sorted(directory.iterdir(), key=lambda file: file.name):
+        if file.is_file() and _suffix(file.name) in _TYPES:
+            yield file.name, file.read_bytes()
+
+
+def asset(name: str, body: bytes) -> Asset:
     return Asset(
         body,
         gzip.compress(body, mtime=0),

@@ -32,7 +32,7 @@ from acp_proxy.metrics import CONTENT_TYPE, Exporter
 from acp_proxy.serve.assets import Asset, page_assets
 from acp_proxy.serve.questions import BadQuestionError
 from acp_proxy.serve.scrapes import Scrapes
-from acp_proxy.serve.views import Views
+from acp_proxy.serve.views import VIEWS, Views
 
 if TYPE_CHECKING:
     from acp_proxy.notify.notifier import Notifier
@@ -68,15 +68,8 @@ class Site:
         self._scrapes = InThread(
             lambda: Scrapes(opened(), self._exporter), deadline=_SCRAPE_DEADLINE, name="acp-proxy scrapes"
         )
-        data = {
-            "/api/spend": Views.spend,
-            "/api/sessions": Views.sessions,
-            "/api/session": Views.session,
-            "/api/budgets": Views.budgets,
-            "/api/live": Views.live,
-        }
-        routes = [Route(path, partial(_send_asset, asset)) for path, asset in page_assets().items()]
-        routes += [Route(path, self._json(view)) for path, view in data.items()]
+        routes = [Route(path, partial(send_asset, asset)) for path, asset in page_assets().items()]
+        routes += [Route(path, self._json(view)) for path, view in VIEWS.items()]
         routes += [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         self._senders = [sender for sender in (_notifier(config, warn), _exporting(config, environ, warn)) if sender]
         self._warn = warn
@@ -120,7 +113,7 @@ class Site:
             text = await self._ask(self._scrapes, lambda scrapes: self._read(scrapes.text))
         except LedgerError:
             text = self._exporter.without_ledger()
-        return _sent(request, text, CONTENT_TYPE)
+        return sent(request, text, CONTENT_TYPE)
 
     async def _ask(self, ledger: InThread[S], question: Callable[[S], T]) -> T:
         """The answer. The first that there is not, and the first again, is logged. Raises LedgerError."""
@@ -150,13 +143,13 @@ class Site:
     def _json(self, view: Callable[[Views, Mapping[str, str]], bytes]) -> _Answer:
         async def answer(request: Request) -> Response:
             try:
-                asked = _asked(request)
+                asked = asked_of(request)
                 body = await self._ask(self._page, lambda views: self._read(lambda: view(views, asked)))
             except BadQuestionError as error:
                 return _json_error(error.status, str(error))
             except LedgerError as error:
                 return _json_error(503, str(error))
-            return _sent(request, body, "application/json")
+            return sent(request, body, "application/json")
 
         return answer
 
@@ -182,7 +175,7 @@ def _exporting(config: Config, environ: Mapping[str, str], warn: Warn) -> Export
     return Exporting.of(config, environ, warn)
 
 
-def _asked(request: Request) -> dict[str, str]:
+def asked_of(request: Request) -> dict[str, str]:
     """The query. Raises BadQuestionError for a name that comes twice."""
     pairs = request.query_params.multi_items()
     asked = dict(pairs)
@@ -195,14 +188,14 @@ def _json_error(status: int, text: str) -> Response:
     return Response(orjson.dumps({"error": text}), status, media_type="application/json")
 
 
-def _sent(request: Request, body: bytes, content_type: str) -> Response:
+def sent(request: Request, body: bytes, content_type: str) -> Response:
     headers = {"Vary": "Accept-Encoding"}
     if len(body) >= _WORTH_ZIPPING and _takes_gzip(request):
         body, headers["Content-Encoding"] = gzip.compress(body, 1, mtime=0), "gzip"
     return Response(body, headers=headers, media_type=content_type)
 
 
-async def _send_asset(asset: Asset, request: Request) -> Response:
+async def send_asset(asset: Asset, request: Request) -> Response:
     headers = {"ETag": asset.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
     if asset.etag in [etag.strip().removeprefix("W/") for etag in request.headers.get("if-none-match", "").split(",")]:
         return Response(None, 304, headers)

@@ -13,6 +13,7 @@ from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.current_user import own_subject
 from acp_proxy.config import Config
+from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import Query
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
@@ -45,15 +46,17 @@ class Views:
         config: Config,
         environ: Mapping[str, str],
         clock: Callable[[], int] = time.time_ns,
+        own: Subject | None = None,
     ) -> None:
+        """`own` is who looks, where that is not the user of this process; then no journal of this machine is read."""
         self._ledger = ledger
         self._config = config
         self._clock = clock
-        self._journals = journal_directories(environ)
+        self._journals = journal_directories(environ) if own is None else ()
         self._zone = times.local_zone(environ)
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
-        self._own = own_subject(config, None)  # where `serve` was started is nobody's project
+        self._own = own or own_subject(config, None)  # where `serve` was started is nobody's project
         self._dead = DeadProxies(ledger, clock)
         self._freshness = Freshness(ledger, config.identity.organisation, clock)
         self._budgets = (0, b"")  # when they were asked for, and what was said
@@ -131,6 +134,15 @@ class Views:
             self._kept.clear()
         self._kept[question] = (version, found)
         return found
+
+
+VIEWS: Mapping[str, Callable[[Views, Asked], bytes]] = {
+    "/api/spend": Views.spend,
+    "/api/sessions": Views.sessions,
+    "/api/session": Views.session,
+    "/api/budgets": Views.budgets,
+    "/api/live": Views.live,
+}
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

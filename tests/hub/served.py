@@ -12,6 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from acp_proxy.hub.auth.authenticator import Authenticator
+from acp_proxy.hub.auth.parts import Desk
 from acp_proxy.hub.auth.routes import routes
 from acp_proxy.hub.guard import Guard
 from acp_proxy.hub.settings import Settings
@@ -39,7 +40,7 @@ class Served:
         )
         ask = AskedStore(self._thread.ask, settings.organisation)
         self.authenticator = Authenticator(ask)
-        app = Starlette(routes=routes(settings, ask, self.authenticator, self.now))
+        app = Starlette(routes=routes(Desk(settings, ask, self.authenticator, self.now)))
         guard = Guard(app, ())
 
         async def counted(scope: dict[str, object], receive: object, send: object) -> None:

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from acp_proxy.cli import arguments, options
-from acp_proxy.hub.identity import Role
+from acp_proxy.hub.identity import SCOPES, Role
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import times
-
-SCOPES = ("meter", "read", "scim")
 
 
 def add_actions(actions: argparse._SubParsersAction[Any]) -> None:

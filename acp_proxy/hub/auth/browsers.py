@@ -92,9 +92,9 @@ class Browsers:
         return answer
 
     async def _begin(self, request: Request, user: str, parent: str | None, onward: str, now: int) -> Response:
-        until = now + SESSION
+        until, answer, cookies = now + SESSION, RedirectResponse(onward, 303), self._desk.cookies(request)
+        await self._end(request.cookies.get(cookies.session, ""), now)
         secret, _ = await self._desk.ask(lambda store: store.tokens.begin_session(user, parent, now, until))
-        answer, cookies = RedirectResponse(onward, 303), self._desk.cookies(request)
         cookies.put(answer, cookies.session, secret, SESSION)
         return answer
 
@@ -103,14 +103,17 @@ class Browsers:
         cookie = request.cookies.get(cookies.session, "")
         if not is_own_request(cookie, sent.get("csrf") or request.headers.get("x-csrf")):
             return pages.told("Still signed in", "Another site has sent this.", 403)
-        found = await self._desk.ask(lambda store: store.tokens.find(cookie, now))
-        if found is not None:
-            session = found[0]
-            await self._desk.ask(lambda store: store.tokens.revoke(session.id, session.user, now))
-        self._desk.authenticator.forget()
+        await self._end(cookie, now)
         answer = RedirectResponse("/signin", 303)
         cookies.drop(answer, cookies.session)
         return answer
+
+    async def _end(self, cookie: str, now: int) -> None:
+        """The session of a browser, where there is one that holds."""
+        session = await self._desk.ask(lambda store: _session(store, cookie, now)) if cookie else None
+        if session is not None:
+            await self._desk.ask(lambda store: store.tokens.revoke(session.id, session.user, now))
+            self._desk.authenticator.forget()
 
     async def device(self, request: Request) -> Response:
         typed, now, address = request.query_params.get("user_code"), self._desk.clock(), address_of(request)

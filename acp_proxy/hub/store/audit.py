@@ -32,6 +32,25 @@ class Change(Struct, frozen=True):
     after: Any = None
 
 
+class Wanted(Struct, frozen=True):
+    """Which lines: of this actor, with an action and a subject that begin so. Empty texts are all."""
+
+    actor: str = ""
+    action: str = ""
+    subject: str = ""
+
+    def condition(self) -> tuple[str, list[object]]:
+        """SQL that follows a WHERE, and its values."""
+        sql, values = "", list[object]()
+        if self.actor:
+            sql, values = " AND actor = ?", [self.actor]
+        for column, text in (("action", self.action), ("subject", self.subject)):
+            if text:
+                sql += f" AND substr({column}, 1, ?) = ?"
+                values += [len(text), text]
+        return sql, values
+
+
 class Verified(Struct, frozen=True):
     """How many lines there are and the digest of the last one; `fault` says where the chain does not hold."""
 
@@ -79,16 +98,30 @@ class Audit:
         """From the first one on; `before` and `after` are texts of JSON."""
         last = 0
         sql = f"SELECT {_COLUMNS} FROM hub_audit WHERE org_id = ? AND number > ? ORDER BY number LIMIT {_AT_ONCE}"
-        while found := self._tables.rows(sql, self._organisation, last):
-            yield from (dict(zip(_COLUMNS.split(", "), each, strict=True)) for each in found)
-            last = found[-1][0]
+        while found := self._lines(sql, last):
+            yield from found
+            last = found[-1]["number"]
 
     def exported(self) -> Iterator[bytes]:
         """As lines of JSON, for other programs."""
-        for line in self.lines():
-            at = datetime.fromtimestamp(line["at"], UTC).isoformat().replace("+00:00", "Z")
-            values = {name: orjson.Fragment(line[name]) if line[name] else None for name in ("before", "after")}
-            yield orjson.dumps(line | {"at": at} | values) + b"\n"
+        return map(_exported, self.lines())
+
+    def exported_after(self, number: int, wanted: Wanted) -> tuple[int, bytes] | None:
+        """Some of them after that of a number, and the number of the last; None: there are no more."""
+        condition, values = wanted.condition()
+        sql = f"SELECT {_COLUMNS} FROM hub_audit WHERE org_id = ? AND number > ?{condition}"
+        found = self._lines(f"{sql} ORDER BY number LIMIT {_AT_ONCE}", number, *values)
+        return (found[-1]["number"], b"".join(map(_exported, found))) if found else None
+
+    def last(self, most: int, before: int | None, wanted: Wanted) -> list[dict[str, Any]]:
+        """The latest first, of those before that of a number where one is given."""
+        condition, values = wanted.condition()
+        sql = f"SELECT {_COLUMNS} FROM hub_audit WHERE org_id = ? AND number < ?{condition}"
+        return self._lines(f"{sql} ORDER BY number DESC LIMIT {most}", before or 2**62, *values)
+
+    def _lines(self, sql: str, *values: object) -> list[dict[str, Any]]:
+        found = self._tables.rows(sql, self._organisation, *values)
+        return [dict(zip(_COLUMNS.split(", "), each, strict=True)) for each in found]
 
     def verify(self, wanted: str | None = None) -> Verified:
         """`wanted` is a digest that was noted earlier: it must be in the chain."""
@@ -110,6 +143,12 @@ class Audit:
     def _end(self) -> tuple[int, str]:
         found = self._tables.rows("SELECT number, hash FROM hub_audit_end WHERE org_id = ?", self._organisation)
         return (found[0][0], found[0][1]) if found else (0, BEGINNING)
+
+
+def _exported(line: dict[str, Any]) -> bytes:
+    at = datetime.fromtimestamp(line["at"], UTC).isoformat().replace("+00:00", "Z")
+    values = {name: orjson.Fragment(line[name]) if line[name] else None for name in ("before", "after")}
+    return orjson.dumps(line | {"at": at} | values) + b"\n"
 
 
 def _digest(line: dict[str, Any]) -> str:

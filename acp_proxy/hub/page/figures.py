@@ -1,0 +1,77 @@
+"""The views of `serve` for each who looks, in threads of their own: reports of a year must not hold up a prompt."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, cast
+
+from acp_proxy.config import Config
+from acp_proxy.core.scope import Subject
+from acp_proxy.hub.identity import Identity, Role
+from acp_proxy.hub.page.seen import SeenLedger
+from acp_proxy.hub.policy import CurrentPolicies
+from acp_proxy.ledger import Warn, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.in_thread import InThread
+from acp_proxy.ledger.sql_ledger import SqlLedger
+from acp_proxy.serve.views import Asked, Views
+
+_PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
+_DEADLINE = 10.0  # seconds that a question may take, its wait included
+_THREADS = 2
+_MOST = 50  # people whose last answers are kept, in each thread
+
+_Person: TypeAlias = tuple[str, str | None, Role, tuple[str, ...]]
+View = Callable[[Views, Asked], bytes]
+
+
+class Figures:
+    """What the page of one hub shows. Raises LedgerError, BadQuestionError and RefusedError."""
+
+    def __init__(
+        self, config: Config, environ: Mapping[str, str], warn: Warn, clock: Callable[[], int] = time.time_ns
+    ) -> None:
+        def opened() -> _OfEach:
+            ledger = open_ledger(config.ledger.url, patience=_PATIENCE, warn=warn, journals=(), clock=clock)
+            return _OfEach(cast(SqlLedger, ledger), config, environ, clock)
+
+        self._threads = [
+            InThread(opened, deadline=_DEADLINE, name=f"acp-proxy hub page {number}") for number in range(_THREADS)
+        ]
+
+    async def ask(self, who: Identity, view: View, asked: Asked) -> bytes:
+        thread = self._threads[hash(who.user) % _THREADS]  # the one that knows them
+        return await thread.ask(lambda views: view(views.of(who), asked))
+
+    def close(self, within: float) -> None:
+        for thread in self._threads:
+            thread.close(within / _THREADS)
+
+
+class _OfEach:
+    """Views of one ledger by who looks; in the ledger's thread."""
+
+    def __init__(self, ledger: SqlLedger, config: Config, environ: Mapping[str, str], clock: Callable[[], int]) -> None:
+        self._ledger = ledger
+        self._config = config
+        self._environ = environ
+        self._clock = clock
+        self._policies = CurrentPolicies()
+        self._views: OrderedDict[_Person, Views] = OrderedDict()
+
+    def of(self, who: Identity) -> Views:
+        """A role or a team that has changed is another person's view."""
+        person = (who.user, who.team, who.role, who.teams_led)
+        if person not in self._views:
+            seen = cast(BudgetLedger, SeenLedger(self._ledger, who, self._policies, self._clock))
+            own = Subject(who.organisation, who.user, who.team, None, "", "")
+            self._views[person] = Views(seen, self._config, self._environ, self._clock, own)
+        self._views.move_to_end(person)
+        if len(self._views) > _MOST:
+            self._views.popitem(last=False)
+        return self._views[person]
+
+    def close(self) -> None:
+        self._ledger.close()

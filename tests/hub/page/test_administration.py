@@ -1,0 +1,153 @@
+"""Administration on the page: for administrators alone, each change with its line in the log, no secret shown twice."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from acp_proxy.hub.identity import Role
+from acp_proxy.hub.store import Store
+from acp_proxy.hub.store.families import Family
+from acp_proxy.hub.store.people import Person, holder
+from acp_proxy.ledger.statements import Run
+from tests.hub.page.house import ROLES, Hub
+
+API = "/api/administration"
+READS = ("people", "tokens", "keys", "audit", "audit.jsonl")
+CHANGES: dict[str, object] = {
+    "tokens": {"name": "ci", "user": "ci", "role": "administrator"},
+    "tokens/revoked": {"id": "x"},
+    "machines/ended": {"id": "x"},
+    "keys": {"forget": True},
+}
+
+
+def administrator(hub: Hub) -> str:
+    return hub.cookie("ada", "administrator")
+
+
+def log_of(hub: Hub) -> list[str]:
+    return [str(line["action"]) for line in hub.store(lambda store: list(store.audit.lines()))]
+
+
+def machine_of(hub: Hub, user: str) -> Family:
+    """That has signed in."""
+
+    def begun(store: Store) -> Family:
+        now = hub.now()
+        store.people.arrive(Person(user, "lead", "red", ("red",), "https://login 7", "Ruby R."), user, now)
+
+        def work(run: Run) -> Family:
+            held = holder(run, store.organisation, user, None, now)
+            assert held
+            return store.families.begin(run, held, None, ("m1", "ruby's laptop"), now).family
+
+        return store.people.write(work)
+
+    return hub.store(begun)
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("administrator", "service")])
+def test_nobody_else_reads_or_changes_anything(hub: Hub, role: Role) -> None:
+    cookie, before = hub.cookie("mallory", role, "red", ("red",)), log_of(hub)
+    for name in READS:
+        assert hub.ask(f"{API}/{name}", cookie).status == 403
+    for name, value in CHANGES.items():
+        assert hub.change(f"{API}/{name}", cookie, value).status == 403
+    assert hub.ask("/administration", cookie).status == 403
+    assert log_of(hub) == before
+
+
+def test_without_a_session_nothing_is_told_although_a_token_is_shown(hub: Hub) -> None:
+    token = hub.token("ada", "administrator")
+    for name in READS:
+        assert hub.ask(f"{API}/{name}", Authorization=f"Bearer {token}").status == 401
+    assert hub.ask("/administration").headers["location"] == "/signin?next=%2Fadministration"
+
+
+def test_a_token_that_is_made_signs_in_until_it_is_revoked(own_hub: Hub) -> None:
+    cookie = administrator(own_hub)
+    made = own_hub.change(f"{API}/tokens", cookie, {"name": "bob's", "user": "bob", "team": "blue", "days": 1}).json
+    assert made["token"] | {"holds": True, "role": "developer", "created_by": "ada"} == made["token"]
+    session = own_hub.sign_in(made["secret"]).cookies[0].partition(";")[0]
+    assert own_hub.ask("/api/spend", session).status == 200
+    assert own_hub.change(f"{API}/tokens/revoked", cookie, {"id": made["token"]["id"]}).status == 200
+    assert own_hub.ask("/api/spend", session).status == 401
+    assert own_hub.sign_in(made["secret"]).status == 401
+    assert log_of(own_hub)[-2:] == ["session.begun", "token.revoked"]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"name": " ", "user": "bob"}, "expected names"),
+        ({"name": "a\x1b[31m", "user": "bob"}, "expected names"),
+        ({"name": "ci", "user": "ci", "role": "service"}, "needs an end"),
+        ({"name": "ci", "user": "ci", "role": "root"}, "Invalid enum value"),
+        ({"name": "ci", "user": "ci", "scopes": ["all"]}, "no scope 'all'"),
+        ({"name": "ci", "user": "ci", "days": 0}, "days: expected"),
+        ({"name": "ci", "user": "ci", "more": 1}, "unknown field"),
+        ([], "Expected `object`"),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_refused_with_one_line(hub: Hub, value: object, says: str) -> None:
+    answer = hub.change(f"{API}/tokens", administrator(hub), value)
+    assert answer.status == 400
+    assert says in answer.json["error"]
+    assert "\n" not in answer.json["error"]
+
+
+def test_people_and_machines_are_listed_and_a_machine_can_be_signed_out(own_hub: Hub) -> None:
+    machine, cookie = machine_of(own_hub, "ruby"), administrator(own_hub)
+    found = own_hub.ask(f"{API}/people", cookie).json
+    assert [(each["user"], each["role"], each["team"], each["leads"]) for each in found["people"]] == [
+        ("ruby", "lead", "red", ["red"])
+    ]
+    assert [(each["user"], each["machine_name"]) for each in found["machines"]] == [("ruby", "ruby's laptop")]
+    assert own_hub.change(f"{API}/machines/ended", cookie, {"id": machine.id}).status == 200
+    assert own_hub.ask(f"{API}/people", cookie).json["machines"] == []
+    assert own_hub.change(f"{API}/machines/ended", cookie, {"id": machine.id}).status == 404
+
+
+def test_a_new_key_signs_and_earlier_ones_can_be_forgotten(own_hub: Hub) -> None:
+    cookie = administrator(own_hub)
+    first = own_hub.change(f"{API}/keys", cookie, {}).json["keys"]
+    assert len(own_hub.change(f"{API}/keys", cookie, {}).json["keys"]) == len(first) + 1
+    (last,) = own_hub.change(f"{API}/keys", cookie, {"forget": True}).json["keys"]
+    assert [key["id"] for key in own_hub.ask(f"{API}/keys", cookie).json["keys"]] == [last["id"]]
+
+
+def test_no_secret_is_read_again(own_hub: Hub) -> None:
+    cookie = administrator(own_hub)
+    secret = own_hub.change(f"{API}/tokens", cookie, {"name": "bob's", "user": "bob"}).json["secret"]
+    own_hub.change(f"{API}/keys", cookie, {})
+    secrets = [
+        secret,
+        cookie.partition("=")[2],
+        *own_hub.store(lambda store: [each.secret for each in store.keys.all()]),
+    ]
+    told = b"".join(own_hub.ask(f"{API}/{name}", cookie).body for name in READS)
+    assert b"bob's" in told
+    assert not any(each.encode() in told for each in secrets)
+
+
+def test_the_log_is_filtered_read_in_parts_and_downloaded(own_hub: Hub) -> None:
+    cookie = administrator(own_hub)
+    for place in range(5):
+        own_hub.change(f"{API}/tokens", cookie, {"name": f"token {place}", "user": "bob"})
+    own_hub.change(f"{API}/keys", cookie, {})
+    asked = f"{API}/audit?actor=ada&action=token.&limit=2"
+    seen, part = [], own_hub.ask(asked, cookie).json
+    while True:
+        seen += [line["after"]["name"] for line in part["lines"]]
+        if part["next"] is None:
+            break
+        part = own_hub.ask(f"{asked}&before={part['next']}", cookie).json
+    assert seen == [f"token {place}" for place in reversed(range(5))]
+    answer = own_hub.ask(f"{API}/audit.jsonl?actor=ada", cookie)
+    lines = [json.loads(line) for line in answer.body.splitlines()]
+    assert [line["action"] for line in lines] == ["session.begun", *["token.made"] * 5, "key.made"]
+    assert answer.headers["content-disposition"].startswith("attachment")
+    for wrong in ("limit=0", "before=x", "more=1", "actor=a&actor=b"):
+        assert own_hub.ask(f"{API}/audit?{wrong}", cookie).status == 400
