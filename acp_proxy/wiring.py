@@ -27,9 +27,11 @@ from acp_proxy.interceptors.relay_counters import RelayCounters
 from acp_proxy.interceptors.usage_updates import UsageUpdates
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.backends import backend_at
+from acp_proxy.ledger.hub_address import is_hub
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
 from acp_proxy.plugins import installed
+from acp_proxy.system.directories import state_directory
 from acp_proxy.system.ids import uuid7
 from acp_proxy.system.project import project_of
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger import Row
     from acp_proxy.ledger.budgets import BudgetLedger
+    from acp_proxy.policy.following import Followed
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the second stands still in a sleeping Linux
 LATER = 0.0105  # seconds until an update is looked into; out of step with agents that send one each millisecond
@@ -125,14 +128,16 @@ def _bookkeepers(
 def _budgets(
     config: Config, catalog: Catalog, worker: LedgerWorker, recorder: Recorder, process: str | None, log: Log
 ) -> list[Interceptor]:
-    """Without any budget nothing of this is imported, and no prompt waits."""
-    if not config.budgets and not config.plan_budgets:
+    """Without any budget, and without a hub that may have one, nothing of this is imported, and no prompt waits."""
+    central = _central(config, catalog) if is_hub(config.ledger.url) else None
+    if not config.budgets and not config.plan_budgets and central is None:
         return []
     from acp_proxy.interceptors.budgets import Budgets, Rules
 
     rules = Rules(
         config.budgets,
         config.plan_budgets,
+        central=central,
         process=process,
         style=config.refusal_style,
         on_unavailable=config.ledger.on_unavailable,
@@ -142,7 +147,7 @@ def _budgets(
         price=catalog.price,
     )
     enforcers: list[Interceptor] = []
-    if config.plan_budgets:
+    if config.plan_budgets or central is not None:
         from acp_proxy.interceptors.budgets.plan_limits import PlanLimits
         from acp_proxy.text import plan_budgets as texts
         from acp_proxy.text.times import system_zone
@@ -150,9 +155,25 @@ def _budgets(
         zone = system_zone(os.environ)
         refusal, exceeded = partial(texts.refusal, zone=zone), partial(texts.exceeded, zone=zone)
         enforcers.append(PlanLimits(rules, worker, recorder, refusal, exceeded, log))
-    if config.budgets:
+    if config.budgets or central is not None:
         enforcers.append(Budgets(rules, worker, recorder, uuid7, warn=partial(log, "warning")))
     return enforcers
+
+
+def _central(config: Config, catalog: Catalog) -> Followed:
+    """What the hub's policy said last; it is asked for in the worker's thread, once the agent has started."""
+    from acp_proxy.config.applied import prices_under
+    from acp_proxy.policy.following import Followed
+
+    unsaid = config.by_file["admin"].get(("ledger", "on_unavailable"), "local")  # not the user's to weaken
+    followed = Followed(
+        config.ledger.url,
+        state_directory(os.environ) / "hubs",
+        unsaid,
+        lambda policy: catalog.reprice(prices_under(config, policy.prices)),
+    )
+    followed.read()
+    return followed
 
 
 def _completion(

@@ -48,7 +48,7 @@ class Found(Struct, frozen=True):
 
 
 class Catalog:
-    """Implements `Pricer`. Remembers what the ids of its sessions resolved to, otherwise immutable."""
+    """Implements `Pricer`. Remembers what the ids of its sessions resolved to, and changes by `reprice` alone."""
 
     def __init__(
         self,
@@ -64,6 +64,11 @@ class Catalog:
         self._aliases = {name.strip().lower(): model for name, model in (aliases or {}).items()}
         self.cache_write: CacheWrite = cache_write
         self._resolved = lru_cache(maxsize=64)(self._resolve)  # 0.3 ms the first time, asked at every update
+
+    def reprice(self, prices: Mapping[str, OwnPrice]) -> None:
+        """Other prices in place of the user's, from the next question on."""
+        self._prices = {models.canonical(name.strip()): price for name, price in prices.items()}
+        self._resolved.cache_clear()
 
     def read(self) -> None:
         """Read it now: at the first question its file may be another version's."""

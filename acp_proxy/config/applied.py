@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
-from acp_proxy.config.values import BilledBy
+from acp_proxy.config.values import BilledBy, Price
 from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.core.models import canonical
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import fits
 from acp_proxy.ledger.places import is_shared
@@ -16,6 +19,15 @@ _UNSAID = BilledBy()
 def catalog_of(config: Config) -> Catalog:
     """The packaged catalog under the user's own prices and aliases."""
     return Catalog(config.pricing.prices, config.aliases, config.pricing.cache_write)
+
+
+def prices_under(config: Config, policy: Mapping[str, Price]) -> dict[str, Price]:
+    """The user's prices, in their place those of a hub's policy, and above both those of the administrator's file."""
+    own = config.pricing.prices
+    final = {canonical(key[1]) for key in config.by_file["admin"] if key[0] == "prices"}
+    said = {canonical(name) for name in policy} - final
+    kept = {name: price for name, price in own.items() if canonical(name) not in said}
+    return kept | {name: price for name, price in policy.items() if canonical(name) in said}
 
 
 def public_catalog_of(config: Config) -> Catalog:

@@ -39,10 +39,14 @@ Decision: TypeAlias = Literal["allow", "warn", "deny", "shadow_deny", "cancel", 
 
 
 class Held(Struct, frozen=True):
-    """The answer to `hold`: `standings` belong to the accounts one by one, `held` in them is what others hold."""
+    """The answer to `hold`: `standings` belong to the accounts one by one, `held` in them is what others hold.
+
+    By a hub they are those of its own policy as well, whose ETag is `policy`.
+    """
 
     verdict: Verdict
     standings: tuple[Standing, ...]
+    policy: str | None = None
 
     @property
     def admitted(self) -> bool:

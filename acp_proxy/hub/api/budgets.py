@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanChange, PlanState
 from acp_proxy.core.windows import DAY
+from acp_proxy.hub.api.central import account_for
 from acp_proxy.hub.api.desk import SEES_ALL, Desk, reads, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.api.turns import figures
@@ -24,7 +26,7 @@ _LONGEST_GRANT = 3660 * DAY
 
 def standings(desk: Desk, asked: wire.Accounts) -> list[Figures]:
     _few(asked.accounts)
-    accounts = [desk.claims.account(account) for account in asked.accounts]
+    accounts = [account_for(desk, account) for account in asked.accounts]
     return figures(desk.ledger.standing(accounts, desk.claims.now(asked.now, desk.now)))
 
 
@@ -50,13 +52,17 @@ def grants(desk: Desk, asked: wire.GrantsAt) -> list[Grant]:
 
 
 def announce(desk: Desk, asked: wire.Announcement) -> Done:
-    account = desk.claims.account(asked.account)
+    account = account_for(desk, asked.account)
     return Done(desk.ledger.announce(account, asked.threshold, _noted(desk, asked.notice)))
 
 
 def decisions(desk: Desk, asked: wire.Decisions) -> Nothing:
     _few(asked.decisions)
-    desk.ledger.count_decisions([(desk.claims.account(account), decision) for account, decision in asked.decisions])
+    decided = []
+    for account, decision in asked.decisions:
+        with suppress(RefusedError):  # of a budget that the policy had when it was decided
+            decided.append((account_for(desk, account), decision))
+    desk.ledger.count_decisions(decided)
     return Nothing()
 
 

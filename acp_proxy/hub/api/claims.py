@@ -153,7 +153,7 @@ class ByToken:
 
     def giver(self, grant: Grant) -> str:
         who = self._who
-        is_own = grant.layer != "admin" and grant.value == who.user
+        is_own = grant.layer not in ("admin", "hub") and grant.value == who.user
         of_team = who.role == "lead" and grant.value in who.teams_led
         if not (who.role == "administrator" or is_own or of_team):
             raise RefusedError(403, f"a {who.role} gives no grant of budget {grant.budget!r}")

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import asdict, replace
 
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.hub.api import central
 from acp_proxy.hub.api.desk import Desk, writes
 from acp_proxy.hub.api.problems import RefusedError
+from acp_proxy.hub.policy import tag_for
 from acp_proxy.ledger import Row, RowRefusedError
 from acp_proxy.ledger.budgets import EXPIRY, Held
 from acp_proxy.ledger.hub import wire
@@ -24,10 +26,29 @@ def admit(desk: Desk, asked: Admission) -> Admitted:
         raise RefusedError(400, f"expected at most {_MOST_WANTS} budgets for a turn")
     turn = replace(asked.turn, origin=desk.claims.origin(asked.turn.origin))
     _own(desk, [turn.id], turn.origin.organisation)
-    wants = [(desk.claims.account(want.account), want.size) for want in asked.wants]
     now = desk.claims.now(asked.now, desk.now)
+    theirs = [want for want in asked.wants if want.account.budget.layer != central.LAYER]
+    ours = central.wants_of(desk, turn, asked.wants, now)
+    wants = [*((desk.claims.account(want.account), want.size) for want in theirs), *ours]
     held = desk.ledger.hold(turn, wants, now, now + _lasting(asked.now, asked.until), unpriced=asked.unpriced)
-    return answered([account for account, _ in wants], held)
+    found = answered([account for account, _ in wants], held)
+    if not asked.knows_policy:
+        return _without_ours(found, [account for account, _ in ours], len(theirs))
+    kept = desk.policies.of(desk.ledger, desk.who.organisation).kept
+    return replace(found, accounts=[account for account, _ in ours], policy=tag_for(desk.who, kept))
+
+
+def _without_ours(found: Admitted, ours: Sequence[Account], theirs: int) -> Admitted:
+    """For a proxy that knows no policy. Raises RefusedError where one of the hub's budgets refuses."""
+    if found.binding is not None and found.binding >= theirs:
+        name = ours[found.binding - theirs].budget.name
+        raise RefusedError(403, f"budget {name!r} is used up; a newer acp-proxy says more")
+    return Admitted(
+        found.figures[:theirs],
+        found.binding,
+        [(number, amount) for number, amount in found.holds if number < theirs],
+        [(number, decision) for number, decision in found.decisions if number < theirs],
+    )
 
 
 def answered(accounts: Sequence[Account], held: Held) -> Admitted:

@@ -139,8 +139,8 @@ class Budgets(Interceptor):
         model = self._rules.concrete(self._models.of(session))
         turn = OpenTurn(self._new_id(at), origin, session, at, self._owner, model, self._rules.process)
         subject = origin.subject(model, session, self._rules.process)
-        accounts = accounts_for(self._rules.budgets, subject, at, zone_info, turn.id)
-        if not accounts:
+        accounts = accounts_for(self._rules.known, subject, at, zone_info, turn.id)
+        if not accounts and self._rules.central is None:
             return None
         if request.method != acp.PROMPT or named is None:
             enforced = any(account.enforced for account in accounts)
@@ -156,7 +156,14 @@ class Budgets(Interceptor):
             raise
         if isinstance(verdict, Refusal) or self._closed:
             self._writes.release(running.id)
+        self._follow()
         return verdict
+
+    def _follow(self) -> None:
+        """The hub's policy was another one than is known here, or none is: the next prompts know it."""
+        central = self._rules.central
+        if central is not None and self._admission.policy not in (None, central.tag):
+            self._worker.ask(central.refresh, _follow_later)
 
     def _may_begin_a_turn(self, request: Request, session: str) -> bool:
         """A message into a running turn is part of that turn. Without such a turn it would begin one without a hold."""
@@ -166,7 +173,7 @@ class Budgets(Interceptor):
 
     async def _origin(self, session: str) -> Origin:
         """The project may not be known yet; the wait for it must leave time for the ledger."""
-        if any(budget.per == "project" or budget.scope.project for budget in self._rules.budgets):
+        if any(budget.per == "project" or budget.scope.project for budget in self._rules.known):
             return await self._origins.origin_when_known(session, self._rules.timeout / 2)
         return self._origins.origin_of(session)
 
@@ -205,7 +212,7 @@ class Budgets(Interceptor):
         match event:
             case Initialized():
                 self._messages.meet(event)
-                self._worker.ask(_open, _open_later)
+                self._worker.ask(_open if self._rules.central is None else self._rules.central.refresh, _open_later)
             case SessionOpened() | ModelSelected(again=False):
                 self._models.choose(event)
             case SessionClosed(session=session, deleted=deleted):
@@ -266,6 +273,10 @@ class Budgets(Interceptor):
 
 def _open(_: BudgetLedger) -> None:
     """The first prompt is to find the ledger open: that may take longer than a prompt waits, on a busy machine."""
+
+
+def _follow_later(_: LedgerError) -> None:
+    """The hub's next answer says again that there is another one."""
 
 
 def _open_later(_: LedgerError) -> None:

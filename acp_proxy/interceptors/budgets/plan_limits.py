@@ -104,7 +104,7 @@ class PlanLimits(Interceptor):
         origin = await self._origin(session)
         model = self._rules.concrete(self._models.of(session))
         subject = origin.subject(model, session, self._rules.process)
-        budgets = [budget for budget in self._rules.of_plans if budget.matches(subject)]
+        budgets = [budget for budget in self._rules.known_of_plans if budget.matches(subject)]
         if not budgets:
             return None
         await self._plans.read(origin)
@@ -125,7 +125,7 @@ class PlanLimits(Interceptor):
 
     async def _origin(self, session: str) -> Origin:
         """The project may not be known yet."""
-        if any(budget.scope.project for budget in self._rules.of_plans):
+        if any(budget.scope.project for budget in self._rules.known_of_plans):
             return await self._origins.origin_when_known(session, self._rules.timeout / 2)
         return self._origins.origin_of(session)
 

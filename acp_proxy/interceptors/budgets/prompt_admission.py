@@ -43,6 +43,7 @@ class PromptAdmission:
         self._messages = messages
         self._warnings = warnings
         self._clock = clock
+        self.policy: str | None = None  # the ETag of the one that the hub last decided by
         self._unchecked: set[str] = set()  # accounts of which it was told: once, though a ledger may come and go
 
     async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: str | None) -> Refusal | Admitted:
@@ -61,6 +62,7 @@ class PromptAdmission:
         if held is None:
             return self._without_ledger(running, unpriced)
         self._hold(running, held)
+        self.policy = held.policy
         binding = held.verdict.binding
         if binding is None:
             return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
@@ -110,4 +112,5 @@ class PromptAdmission:
     def _hold(self, running: Running, held: Held) -> None:
         """The ledger's answer, which may arrive after the prompt was sent without it."""
         running.held = {account.key: amount for account, amount in held.verdict.holds}
+        running.accounts = tuple(standing.account for standing in held.standings)  # a hub knows which of its own
         running.standings = held.standings

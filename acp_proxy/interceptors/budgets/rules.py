@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -11,6 +11,23 @@ from acp_proxy.core.budget import Budget, OnUnavailable
 from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
+from acp_proxy.ledger.budgets import BudgetLedger
+
+
+class Central(Protocol):
+    """The policy of a hub, which itself decides about its budgets: what is known of it is for when it cannot."""
+
+    @property
+    def tag(self) -> str | None: ...
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]: ...
+
+    @property
+    def plan_budgets(self) -> tuple[PlanBudget, ...]: ...
+
+    def refresh(self, ledger: BudgetLedger) -> None:
+        """In the ledger's thread. Raises LedgerError."""
 
 
 class Rules(Struct, frozen=True):
@@ -18,6 +35,7 @@ class Rules(Struct, frozen=True):
 
     budgets: tuple[Budget, ...]
     of_plans: tuple[PlanBudget, ...] = ()
+    central: Central | None = None  # what a hub has beside them
     process: str | None = None  # names this run, where a budget is given as its flag
     style: Literal["message", "error"] = "message"
     on_unavailable: OnUnavailable = "local"
@@ -26,3 +44,12 @@ class Rules(Struct, frozen=True):
     opening: float = 2.0  # seconds, in its place while the ledger is opened for the first time
     concrete: Callable[[str | None], str | None] = lambda model: model
     price: Callable[[str | None, Usage, int], Priced] = lambda _model, _usage, _at: Priced(None)
+
+    @property
+    def known(self) -> tuple[Budget, ...]:
+        """All that are known at this moment."""
+        return self.budgets if self.central is None else (*self.budgets, *self.central.budgets)
+
+    @property
+    def known_of_plans(self) -> tuple[PlanBudget, ...]:
+        return self.of_plans if self.central is None else (*self.of_plans, *self.central.plan_budgets)

@@ -6,7 +6,7 @@ Blocks, and belongs to one thread. Every call may be made again: the ids in it s
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import TypeVar
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_proxy import __version__
 from acp_proxy.ledger import LedgerError, LedgerForbiddenError, LedgerUnavailableError, RowRefusedError
-from acp_proxy.ledger.hub.wire import Call, Problem
+from acp_proxy.ledger.hub.wire import Call, Nothing, Problem
 from acp_proxy.ledger.hub_address import Hub
 from acp_proxy.system.decoding import json_decoder
 from acp_proxy.system.errors import reason_of
@@ -25,6 +25,7 @@ Authorization = Callable[[bool], str]
 """The header of that name; with True a new one, because the last was refused. Raises LedgerError."""
 
 _HEADERS = {"User-Agent": f"acp-proxy/{__version__}", "Accept": "application/json"}
+_NO_MORE: Mapping[str, str] = {}
 _PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses of what may do later
 _IN_VAIN = (HTTPException, OSError)
 
@@ -63,6 +64,17 @@ class HubConnection:
         self._check(response, body)
         return self._decoded(call.answers, body or b"{}")
 
+    def tagged(self, call: Call[Nothing, A], tag: str | None) -> tuple[str, A] | None:
+        """The answer with its ETag; None where it is still the one with that of `tag`. Raises LedgerError."""
+        asked = {} if tag is None else {"If-None-Match": tag}
+        response, body = self._exchanged(self._request(call, None, renew=False, more=asked))
+        if response.status == 401:
+            response, body = self._exchanged(self._request(call, None, renew=True, more=asked))
+        if response.status == 304:
+            return None
+        self._check(response, body)
+        return response.headers["ETag"] or "", self._decoded(call.answers, body)
+
     def stream(self, call: Call[Q, A], asked: Q | None = None) -> Iterator[A]:
         """Each of many answers, on a connection of its own: others may be asked meanwhile. Raises LedgerError."""
         connection, response = self._opened(self._request(call, asked, renew=False))
@@ -86,9 +98,11 @@ class HubConnection:
             self._kept.close()
             self._kept = None
 
-    def _request(self, call: Call[Q, A], asked: Q | None, *, renew: bool) -> _Request:
+    def _request(
+        self, call: Call[Q, A], asked: Q | None, *, renew: bool, more: Mapping[str, str] = _NO_MORE
+    ) -> _Request:
         path, body = written(call, asked)
-        headers = {**_HEADERS, "Authorization": self._authorization(renew)}
+        headers = {**_HEADERS, **more, "Authorization": self._authorization(renew)}
         if body is not None:
             headers["Content-Type"] = "application/json"
         return _Request(call.method, path, body, headers)

@@ -27,6 +27,7 @@ from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
 from acp_proxy.ledger.hub.connection import Authorization, HubConnection
 from acp_proxy.ledger.hub.credentials import authorization_for
+from acp_proxy.ledger.hub.policy import CHANGE_POLICY, POLICY, POLICY_HISTORY, Changes, Kept
 from acp_proxy.ledger.hub.reader import HubReader, standings_of
 from acp_proxy.ledger.hub_address import canonical, hubs_of
 from acp_proxy.ledger.journal.recovery import recover
@@ -102,11 +103,11 @@ class HubLedger(HubReader):
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
     ) -> Held:
-        if not wants:
-            return Held(Verdict(None, (), ()), ())
         turn = replace(turn, session=booked(turn.session))
-        asked = wire.Admission(turn, [wire.Want(*want) for want in wants], now, until, unpriced)
-        return held_of([account for account, _ in wants], self._hub.call(wire.ADMIT, asked))
+        asked = wire.Admission(turn, [wire.Want(*want) for want in wants], now, until, unpriced, knows_policy=True)
+        answer = self._hub.call(wire.ADMIT, asked)
+        own = [account for account, _ in wants if account.budget.layer != "hub"]
+        return held_of([*own, *answer.accounts], answer)
 
     def release(self, organisation: str, turn: str) -> None:
         self._hub.call(wire.RELEASE, wire.Turn(turn, organisation))
@@ -158,6 +159,18 @@ class HubLedger(HubReader):
         before = self._clock()
         now = self._hub.call(wire.CLOCK).now
         return now - (before + self._clock()) // 2
+
+    # -- what holds for everybody
+
+    def policy(self, tag: str | None) -> tuple[str, Kept] | None:
+        """The policy with its ETag; None where it is still that of `tag`."""
+        return self._hub.tagged(POLICY, tag)
+
+    def change_policy(self, changes: Changes) -> Kept:
+        return self._hub.call(CHANGE_POLICY, changes)
+
+    def policy_history(self) -> list[Kept]:
+        return self._hub.call(POLICY_HISTORY)
 
     # -- beside them
 
@@ -211,4 +224,4 @@ def held_of(accounts: Sequence[Account], answer: wire.Admitted) -> Held:
         tuple((accounts[number], amount) for number, amount in answer.holds),
         tuple((accounts[number], decision) for number, decision in answer.decisions),
     )
-    return Held(verdict, standings)
+    return Held(verdict, standings, answer.policy)

@@ -96,22 +96,31 @@ class Want(Struct, frozen=True):
 
 
 class Admission(Struct, frozen=True):
-    """A turn that asks to begin; its holds are to last from `now` until `until`, by the clock of who asks."""
+    """A turn that asks to begin; its holds are to last from `now` until `until`, by the clock of who asks.
+
+    Wants of the layer "hub" say how much is to be held where the hub's own policy has such an account for the turn;
+    which accounts it has is not theirs to say.
+    """
 
     turn: OpenTurn
     wants: list[Want]
     now: int
     until: int
     unpriced: bool = False
+    knows_policy: bool = False
 
 
 class Admitted(Struct, frozen=True, omit_defaults=True):
-    """Figures, amounts and decisions belong to the wants by their numbers. `binding` is the want that refuses."""
+    """Figures, amounts and decisions belong by their numbers to the accounts: the wants' of other layers than the hub's
+    in their order, then the hub's own. `binding` is the one that refuses; `policy` the ETag of the policy that holds.
+    """
 
     figures: list[Figures]
     binding: int | None = None
     holds: list[tuple[int, int]] = []
     decisions: list[tuple[int, Decided]] = []
+    accounts: list[Account] = []
+    policy: str | None = None
 
 
 class Turn(Struct, frozen=True):

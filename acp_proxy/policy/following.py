@@ -1,0 +1,80 @@
+"""The policy of a hub as a proxy follows it: as it was heard last, kept on disk for the next start without a hub."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_proxy.core.budget import Budget, OnUnavailable
+from acp_proxy.core.budget.plan_limits import PlanBudget
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.hub.policy import Document
+from acp_proxy.policy import Policy, understood
+from acp_proxy.system.decoding import json_decoder
+
+Told = Callable[[Policy], object]
+
+
+class _Kept(Struct, frozen=True):
+    tag: str
+    document: Document
+
+
+class Followed:
+    """`told` is called with each policy, the one on disk as well; `refresh` belongs to the ledger's thread.
+
+    `unsaid` is what happens without the hub where a budget says nothing of it.
+    """
+
+    def __init__(self, url: str, directory: Path, unsaid: OnUnavailable, told: Told) -> None:
+        self._path = directory / f"{quote(url, safe='')}.policy"
+        self._unsaid = unsaid
+        self._told = told
+        self.tag: str | None = None
+        self.policy = Policy()
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        return self.policy.budgets
+
+    @property
+    def plan_budgets(self) -> tuple[PlanBudget, ...]:
+        return self.policy.plan_budgets
+
+    def read(self) -> None:
+        """What was kept of an earlier one; what cannot be read is as none, until the hub answers."""
+        with suppress(OSError, msgspec.MsgspecError):
+            self._heard(json_decoder(_Kept).decode(self._path.read_bytes()))
+
+    def refresh(self, ledger: BudgetLedger) -> None:
+        """Raises LedgerError."""
+        from acp_proxy.ledger.hub.ledger import HubLedger  # which the ledger's thread has by now
+
+        found = ledger.policy(self.tag) if isinstance(ledger, HubLedger) else None
+        if found is not None:
+            tag, kept = found
+            heard = _Kept(tag, kept.document)
+            self._heard(heard)
+            with suppress(OSError):  # it is asked for again
+                self._keep(heard)
+
+    def _heard(self, kept: _Kept) -> None:
+        policy = understood(kept.document)
+        budgets = tuple(replace(each, on_unavailable=each.on_unavailable or self._unsaid) for each in policy.budgets)
+        self.tag, self.policy = kept.tag, replace(policy, budgets=budgets)
+        self._told(self.policy)
+
+    def _keep(self, kept: _Kept) -> None:
+        """Whole or not at all, and for nobody else to read."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = self._path.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(kept))
+        new.replace(self._path)

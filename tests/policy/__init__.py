@@ -1,0 +1,1 @@
+"""A hub's policy as proxies follow it."""
