@@ -29,7 +29,8 @@ TABLES = (
 _NUMBER = "SELECT count(*) FROM correction WHERE org_id = ? AND turn = ?"
 
 
-def note(run: Run, before: Row, now: int) -> None:
+def note(run: Run, before: Row, now: int) -> int:
+    """The correction's number among those of its row, from 0."""
     entry, key = before.entry, (before.origin.organisation, before.entry.id)
     [(number,)] = run(_NUMBER, key)
     lines = msgspec.json.encode(entry.lines).decode()
@@ -38,3 +39,4 @@ def note(run: Run, before: Row, now: int) -> None:
         "correction",
         [(*key, number, entry.started_at, now, entry.usage_source, entry.cost_source, entry.detail, lines)],
     )
+    return int(number)

@@ -17,7 +17,7 @@ from acp_proxy.ledger.statements import Read, Run, Statement, Write, execute, in
 from acp_proxy.ledger.sums.buckets import WHOLE
 from acp_proxy.ledger.turn_work import read_work
 
-Kind = Literal["turn", "crash", "notice", "grant", "plan"]
+Kind = Literal["turn", "crash", "correction", "notice", "grant", "plan"]
 
 GONE_AFTER = 7 * DAY  # without a sign of an exporter nothing more is noted for it
 KEPT_FOR = 7 * DAY  # what no receiver has taken by then is given up

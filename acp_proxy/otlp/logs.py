@@ -1,4 +1,4 @@
-"""What happened as log records: decisions, grants, windows of plans, crashes of agents. Pure.
+"""What happened as log records: decisions, grants, windows of plans, crashes of agents, corrected turns. Pure.
 
 Users and projects are named where metrics name them. Why somebody granted something is never sent.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from acp_proxy.core.entry import Work
 from acp_proxy.core.money import NANO, is_money
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import FULL, PlanChange
@@ -14,7 +15,7 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.otlp.common import Value, any_value, attributes
 from acp_proxy.otlp.protobuf import block, fixed64, text, whole
-from acp_proxy.otlp.spans import ids
+from acp_proxy.otlp.spans import ids, tokens_of
 
 _INFO, _WARN, _ERROR = (9, "INFO"), (13, "WARN"), (17, "ERROR")
 _SEVERITIES = {"threshold": _WARN, "refusal": _ERROR, "stop": _ERROR, "plan": _WARN}
@@ -107,9 +108,9 @@ class Records:
             found["acp_proxy.user"] = change.user
         return Record("acp_proxy.plan.window", told.seen_at, _INFO, found)
 
-    def crash(self, row: Row) -> Record:
+    def crash(self, row: Row, work: Work | None = None) -> Record:
         """With the span of the turn that it ended."""
-        trace, span = ids(row.entry.id, row.entry.work)
+        trace, span = ids(row.entry.id, work)
         found: dict[str, Value | None] = {
             "gen_ai.agent.name": row.origin.agent,
             "gen_ai.agent.version": row.origin.agent_version,
@@ -117,6 +118,28 @@ class Records:
             "error.type": row.entry.stop_reason,
         }
         return Record("acp_proxy.agent.crash", row.entry.ended_at, _ERROR, found, trace, span)
+
+    def corrected(self, row: Row, number: int, at: int, work: Work | None = None) -> Record:
+        """What a turn used as it is known now: a span that was sent cannot be changed."""
+        entry = row.entry
+        trace, span = ids(entry.id, work)
+        cost = next(iter(entry.costs), None)  # nearly all turns have one currency; metrics have all
+        found: dict[str, Value | None] = {
+            "acp_proxy.id": entry.id,
+            "acp_proxy.correction": number + 1,
+            "gen_ai.agent.name": row.origin.agent,
+            "gen_ai.agent.version": row.origin.agent_version,
+            "gen_ai.conversation.id": entry.session,
+            "gen_ai.response.model": entry.model,
+            **tokens_of(entry),
+            "acp_proxy.cost": None if cost is None else cost.nano / NANO,
+            "acp_proxy.cost.currency": None if cost is None else cost.currency,
+            "acp_proxy.usage.source": entry.usage_source,
+            "acp_proxy.cost.source": entry.cost_source,
+            "acp_proxy.team": row.origin.team,
+            **{f"acp_proxy.{name}": getattr(row.origin, name) for name in self._shown},
+        }
+        return Record("acp_proxy.turn.corrected", at, _INFO, found, trace, span)
 
 
 def _amount(amount: int | None, unit: str | None) -> float | int | None:

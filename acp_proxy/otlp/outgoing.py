@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -42,7 +42,7 @@ _AT_ONCE = 1000  # turns
 # What is kept in the ledger, by name.
 _HISTOGRAMS, _STANDING, _UNDERWAY = "histograms", "standing", "underway"
 _OF_TRACES: tuple[Kind, ...] = ("turn",)
-_OF_LOGS: tuple[Kind, ...] = ("crash", "grant", "notice", "plan")
+_OF_LOGS: tuple[Kind, ...] = ("crash", "correction", "grant", "notice", "plan")
 
 
 class Batch(Struct, frozen=True):
@@ -199,7 +199,7 @@ class Outgoing:
         """By time. What is gone meanwhile is left out."""
         of = {kind: [each.key for each in due if each.kind == kind] for kind in _OF_LOGS}
         found = [self._records.notice(each) for each in ledger.outbox.noted(self._organisation, of["notice"])]
-        found += [self._records.crash(row) for row in ledger.recent.some(self._organisation, of["crash"])]
+        found += self._of_turns(ledger, of["crash"], [json.loads(key) for key in of["correction"]])
         if of["grant"]:
             wanted = set(of["grant"])
             granted = ledger.grants(self._organisation)
@@ -209,6 +209,22 @@ class Outgoing:
             changes = ledger.plan_changes(self._organisation, at, at + 1, user)
             found += [self._records.plan(each) for each in changes if (each.agent, each.told.window) == (agent, window)]
         return sorted(found, key=lambda record: record.at)
+
+    def _of_turns(
+        self, ledger: BudgetLedger, crashed: Sequence[str], corrected: Sequence[tuple[str, int, int]]
+    ) -> Iterator[Record]:
+        """`corrected` are ids with the number and time of a correction; the figures are the newest."""
+        ids = sorted({*crashed, *(turn for turn, _, _ in corrected)})
+        if not ids:
+            return
+        work = ledger.exports.work(self._organisation, ids)
+        rows = {row.entry.id: row for row in ledger.recent.some(self._organisation, ids)}
+        for turn in crashed:
+            if turn in rows:
+                yield self._records.crash(rows[turn], work.get(turn))
+        for turn, number, at in corrected:
+            if turn in rows:
+                yield self._records.corrected(rows[turn], number, at, work.get(turn))
 
     def _forget_unwanted(self, ledger: BudgetLedger) -> None:
         """What is noted for signals that are not sent; histograms have turns all the same."""

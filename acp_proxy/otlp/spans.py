@@ -54,7 +54,7 @@ class Spans:
                 _times(entry.started_at, entry.ended_at),
                 text_attribute(9, "gen_ai.conversation.id", entry.session),
                 self._of_model(entry.model),
-                _usage(entry),
+                *[_integer(name, number) for name, number in tokens_of(entry).items()],
                 _of_end(entry.stop_reason),
                 self._ours(row, work),
             )
@@ -113,23 +113,22 @@ def _call(row: Row, call: ToolCall, trace: bytes, turn: bytes, number: int) -> b
     )
 
 
-def _usage(entry: Entry) -> bytes:
+def tokens_of(entry: Entry) -> dict[str, int]:
     """Input includes what caches gave and took, output includes reasoning: not a partition, as rows have it."""
     if entry.usage_source == "none":
-        return b""
+        return {}
     usage = entry.usage
-    found = [
-        _integer("gen_ai.usage.input_tokens", usage.input + usage.cached_read + usage.cached_write),
-        _integer("gen_ai.usage.output_tokens", usage.output + usage.thought),
-    ]
-    for name, number in (
-        ("gen_ai.usage.cache_read.input_tokens", usage.cached_read),
-        ("gen_ai.usage.cache_creation.input_tokens", usage.cached_write),
-        ("gen_ai.usage.reasoning.output_tokens", usage.thought),
-    ):
-        if number:
-            found.append(_integer(name, number))
-    return b"".join(found)
+    found = {
+        "gen_ai.usage.input_tokens": usage.input + usage.cached_read + usage.cached_write,
+        "gen_ai.usage.output_tokens": usage.output + usage.thought,
+    }
+    if usage.cached_read:
+        found["gen_ai.usage.cache_read.input_tokens"] = usage.cached_read
+    if usage.cached_write:
+        found["gen_ai.usage.cache_creation.input_tokens"] = usage.cached_write
+    if usage.thought:
+        found["gen_ai.usage.reasoning.output_tokens"] = usage.thought
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -1,15 +1,16 @@
 """One row in the place of another with its id, for a turn of which more is known now than when it was booked.
 
 Everything that stands on rows moves along in the same transaction: sums, budgets, and the series of metrics. What was
-there before is kept. A correction that was made already changes nothing.
+there before is kept, and exporters hear of it. A correction that was made already changes nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from acp_proxy.core.session_ids import booked
-from acp_proxy.ledger import Row, corrections
+from acp_proxy.ledger import Row, corrections, exports
 from acp_proxy.ledger.accounts.balances import whose_are
 from acp_proxy.ledger.notices import of_unpriced
 from acp_proxy.ledger.reading.rows import read_some
@@ -37,7 +38,8 @@ class Correcting:
         found = read_some(run, self._key[0], [self._key[1]])
         if not found or found[0].entry != self._before.entry:
             return None
-        corrections.note(run, self._before, self._now)
+        number = corrections.note(run, self._before, self._now)
+        exports.note(run, self._key[0], "correction", [json.dumps([self._key[1], number, self._now])], self._now)
         self._replace(run)
         series = self._moved.named(execute(run, self._moved.unsure(known)))
         execute(run, self._moved.statements())
