@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from acp_proxy.core.budget import Budget
     from acp_proxy.core.budget.plan_limits import PlanBudget
 
-__all__ = ["ADMIN_FILE", "AgentCounts", "Config", "ConfigError", "Price", "load", "load_to_answer", "without_files"]
+__all__ = [
+    "ADMIN_FILE",
+    "AgentCounts",
+    "Config",
+    "ConfigError",
+    "Price",
+    "load",
+    "load_to_answer",
+    "otlp_of",
+    "without_files",
+]
 
 ADMIN_FILE = Path("/etc/acp-proxy/config.toml")
 
@@ -201,6 +211,12 @@ def _serve(section: dict[str, Any], environ: Mapping[str, str]) -> Serve:
     if "token_file" in section:
         section["token_file"] = expanded(section["token_file"], environ)
     return Serve(**section)
+
+
+def otlp_of(file: TomlFile, environ: Mapping[str, str]) -> Otlp:
+    """`[otlp]` of another program's file, with the keys of ours. Raises ConfigError."""
+    only = replace(file, table={"otlp": file.table["otlp"]} if "otlp" in file.table else {})
+    return _otlp(_section(of_file(only), "otlp"), environ)
 
 
 def _otlp(section: dict[str, Any], environ: Mapping[str, str]) -> Otlp:

@@ -86,7 +86,8 @@ async def _serve(site: Site, settings: Settings, listener: socket.socket, say: T
     _tell(say, f"acp-proxy: hub at {url}\n")
     if first:
         _tell(say, _next_steps(url, first))
-    await server.serve([listener])
+    async with site.sending():
+        await server.serve([listener])
 
 
 def _end(*_: object) -> NoReturn:

@@ -15,7 +15,9 @@ import orjson
 from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
+from acp_proxy.config import otlp_of
 from acp_proxy.config.files import ConfigError, TomlFile, read
+from acp_proxy.config.values import Otlp
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.system.decoding import json_decoder
@@ -72,6 +74,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     listen: Listen = Listen()
     database: Database = Database()
     provider: tuple[Provider, ...] = ()
+    otlp: Any = Otlp()  # an `Otlp`, whose types msgspec does not decode
 
     @property
     def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -82,6 +85,8 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     """The settings in a file; the defaults without one."""
     file = TomlFile(Path("hub.toml"), "", {}) if path is None else read(path)
     table = _with_secrets(file, file.table, (), environ)
+    otlp = otlp_of(replace(file, table=table), environ)
+    table.pop("otlp", None)
     try:
         found = json_decoder(Settings).decode(orjson.dumps(table))
     except ValidationError as error:
@@ -92,7 +97,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     if not found.database.url:
         ledger = f"sqlite:///{state_directory(environ) / 'hub' / 'ledger.db'}"
         found = replace(found, database=replace(found.database, url=ledger))
-    return found
+    return replace(found, otlp=otlp)
 
 
 def _with_secrets(file: TomlFile, value: Any, key: tuple[str, ...], environ: Mapping[str, str]) -> Any:
@@ -105,6 +110,10 @@ def _with_secrets(file: TomlFile, value: Any, key: tuple[str, ...], environ: Map
         case str():
             if key[-1] == "client_secret" and not _REFERENCE.fullmatch(value):
                 raise ConfigError(f"{file.where(key)}: {'.'.join(key)}: expected ${{VARIABLE}} or ${{file:PATH}}")
+            if key == ("otlp", "headers") and not _REFERENCE.search(value):
+                raise ConfigError(
+                    f"{file.where(key)}: otlp.headers: expected ${{VARIABLE}} or ${{file:PATH}} for the key"
+                )
             try:
                 return _REFERENCE.sub(lambda found: _secret(found, environ), value)
             except ValueError as error:

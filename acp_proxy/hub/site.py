@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -28,6 +31,7 @@ from acp_proxy.hub.store import AskedStore, Store
 from acp_proxy.ledger import LedgerError, Warn
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.metrics import CONTENT_TYPE, Exporter
+from acp_proxy.otlp.exporting import Exporting
 from acp_proxy.serve.scrapes import Scrapes
 
 
@@ -48,6 +52,7 @@ class Site:
         config = _config(settings, environ)
         self._exporter = _exporter(config)
         self._figures = Figures(config, environ, warn, clock)
+        self._exporting = Exporting.of(config, environ, warn)
         api = Api(self.ledgers, self.identify, warn, clock=clock)
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         desk = Desk(settings, self.store, self.authenticator, lambda: clock() // 10**9)
@@ -58,6 +63,18 @@ class Site:
     def close(self, within: float) -> None:
         self._figures.close(within / 2)
         self.ledgers.close(within / 2)
+
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[None]:
+        """Meanwhile telemetry goes where `[otlp]` says, or the environment."""
+        running = None if self._exporting is None else asyncio.create_task(self._exporting.run())
+        try:
+            yield
+        finally:
+            if running is not None:
+                running.cancel()
+                with suppress(asyncio.CancelledError):
+                    await running
 
     async def first_token(self) -> str | None:
         """An administrator's, where there is none yet. Raises LedgerError."""
@@ -108,7 +125,9 @@ def _collects(who: Identity) -> bool:
 
 
 def _config(settings: Settings, environ: Mapping[str, str]) -> Config:
-    return without_files({"ledger": settings.database.url, "organisation": settings.organisation}, environ)
+    config = without_files({"ledger": settings.database.url}, environ)
+    identity = replace(config.identity, organisation=settings.organisation)
+    return replace(config, identity=identity, otlp=settings.otlp)
 
 
 def _exporter(config: Config) -> Exporter:
