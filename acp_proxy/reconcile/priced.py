@@ -75,6 +75,8 @@ def _for_an_hour(model: str, days: Days, catalog: Catalog) -> Finding | None:
     """What the other kind of cache write costs, where the ledger went by its assumption."""
     assumed, tokens, more = catalog.cache_write, 0, 0
     for day, cell in days.items():
+        if not cell.rows:  # nothing was assumed
+            continue
         rates = rates_on(catalog, model, day)
         as_billed, as_assumed = cost(rates, cell.bill), cost(rates, cell.bill, assumed)
         if as_billed is None or as_assumed is None or rates is None or rates.cached_write_1h is None:
