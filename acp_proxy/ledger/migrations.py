@@ -259,6 +259,7 @@ MIGRATIONS: tuple[Step, ...] = (
     (),  # PostgreSQL's alone: tallies in shards, which earlier versions would show each by itself
     (*BILLING, *balances.ANEW),
     (),  # PostgreSQL's alone: `postgres/keeping.TABLES`
+    captures.DETAILS,
 )
 
 

@@ -5,21 +5,23 @@ Days are those of UTC on both sides. Only models that are on the bill are compar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from acp_proxy.bills import Bill, By, Provider
+from acp_proxy.bills import Bill, By, Provider, date_of
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
-from acp_proxy.ledger.captures import Capture
+from acp_proxy.ledger.captures import Capture, Cause, Day, Detail
 from acp_proxy.reconcile.cells import Cells, Line, Names, table
 from acp_proxy.reconcile.difference import Difference, difference
 from acp_proxy.reconcile.findings import found_in
 from acp_proxy.reconcile.said import Finding
 from acp_proxy.system.errors import UsageError
+
+_MOST_DAYS, _MOST_CAUSES = 400, 100  # that are kept
 
 
 class Reconciliation(Struct, frozen=True):
@@ -31,6 +33,7 @@ class Reconciliation(Struct, frozen=True):
     total: Line
     findings: tuple[Finding, ...]  # the gravest kinds first
     difference: Difference | None  # None where the bill has no amounts
+    days: tuple[Line, ...] = ()  # whatever the lines are by
 
 
 def reconcile(
@@ -54,16 +57,44 @@ def reconcile(
     began = None if everything is None else everything.started_at // DAY
     findings = found_in(cells, bill, names, began)
     found = (*findings, *_who(lines, by))
-    return Reconciliation(by, bill.provider, since, until, lines, total, found, difference(cells, bill, names))
+    days = lines if by == "day" else table(bill, sums, names, "day", {})[0]
+    return Reconciliation(by, bill.provider, since, until, lines, total, found, difference(cells, bill, names), days)
 
 
 def capture_of(found: Reconciliation, now: int) -> Capture:
     """What is kept of it: all of the bill, in the currency in which most was billed."""
     total = found.total
     most = max(total.bill.costs, key=lambda cost: cost.nano, default=Money(0, "USD"))
-    seen = sum(cost.nano for cost in total.ledger.costs if cost.currency == most.currency)
+    seen = _in(most.currency, total.ledger.costs)
     tokens = total.bill.tokens, total.ledger.tokens
     return Capture(found.provider, found.since, found.until, now, *tokens, most.currency, most.nano, seen)
+
+
+def detail_of(found: Reconciliation, currency: str) -> Detail:
+    """The last days, and causes that name no user and no key."""
+    ordinals = {date_of(day): day for day in range(found.since // DAY, found.until // DAY)}
+    days = [
+        Day(
+            ordinals[line.key],
+            line.bill.tokens,
+            line.ledger.tokens,
+            _in(currency, line.bill.costs),
+            _in(currency, line.ledger.costs),
+        )
+        for line in found.days
+        if line.key in ordinals
+    ]
+    causes = [
+        Cause(each.kind, each.says, each.tokens, _in(currency, each.costs))
+        for each in found.findings
+        if each.kind not in ("user_unseen", "key_unseen")
+    ]
+    return Detail(tuple(days[-_MOST_DAYS:]), tuple(causes[:_MOST_CAUSES]))
+
+
+def _in(currency: str, costs: Iterable[Money]) -> int:
+    """Nano-units."""
+    return sum(cost.nano for cost in costs if cost.currency == currency)
 
 
 def _who(lines: tuple[Line, ...], by: By) -> list[Finding]:
@@ -82,4 +113,4 @@ def _who(lines: tuple[Line, ...], by: By) -> list[Finding]:
     ]
 
 
-__all__ = ["Finding", "Line", "Reconciliation", "capture_of", "reconcile"]
+__all__ = ["Finding", "Line", "Reconciliation", "capture_of", "detail_of", "reconcile"]

@@ -12,7 +12,7 @@ from acp_proxy.bills import Bill, BillError, File, date_of, read
 from acp_proxy.bills.spreadsheet import FIELDS
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import captures, open_ledger
-from acp_proxy.reconcile import Reconciliation, capture_of
+from acp_proxy.reconcile import Reconciliation, capture_of, detail_of
 from acp_proxy.system.errors import UsageError, reason_of
 
 Interval = tuple[int | None, int | None]  # Unix ns
@@ -77,9 +77,10 @@ def _days(asked: Interval, now: int) -> range:
 
 def keep(found: Reconciliation, url: str, organisation: str, now: int) -> None:
     """Of this provider in place of what was kept before. Raises LedgerError."""
+    capture = capture_of(found, now)
+    detail = detail_of(found, capture.currency)
     with closing(open_ledger(url, must_exist=True)) as ledger:
-        capture = capture_of(found, now)
-        ledger.tables.write(lambda run: captures.note(run, organisation, capture))
+        ledger.tables.write(lambda run: captures.note(run, organisation, capture, detail))
 
 
 def pairs(given: Iterable[str] | None, option: str, expected: str) -> Mapping[str, str]:

@@ -14,11 +14,12 @@ from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.current_user import own_subject
 from acp_proxy.config import Config
 from acp_proxy.core.scope import Subject
-from acp_proxy.ledger import Query
+from acp_proxy.ledger import LedgerForbiddenError, Query, captures
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.serve import questions
+from acp_proxy.serve.bills import bills
 from acp_proxy.serve.dead_proxies import DeadProxies
 from acp_proxy.serve.freshness import Freshness
 from acp_proxy.serve.live import Running, attended_sessions, described, running_turns
@@ -104,6 +105,15 @@ class Views:
             self._budgets = (now, listing.as_json(self._ledger.standing(accounts, now)).encode())
         return self._budgets[1]
 
+    def bills(self, asked: Asked) -> bytes:
+        """None where they are not for who asks, or are a hub's, which shows them itself."""
+        only(asked)
+        try:
+            read, organisation = self._ledger.tables.read, self._config.identity.organisation
+        except LedgerForbiddenError:
+            return _json(bills((), {}))
+        return _json(bills(captures.latest(read, organisation), captures.details(read, organisation)))
+
     def live(self, asked: Asked) -> bytes:
         only(asked)
         running = [described(turn, self._ledger) for turn in self._running()]
@@ -141,6 +151,7 @@ VIEWS: Mapping[str, Callable[[Views, Asked], bytes]] = {
     "/api/sessions": Views.sessions,
     "/api/session": Views.session,
     "/api/budgets": Views.budgets,
+    "/api/bills": Views.bills,
     "/api/live": Views.live,
 }
 

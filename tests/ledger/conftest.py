@@ -23,7 +23,7 @@ TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
 TABLES += ["plan_window", "plan_change"]
 TABLES += ["correction", "peak"]
-TABLES += ["exporter", "unexported", "exported", "work", "capture"]
+TABLES += ["exporter", "unexported", "exported", "work", "capture", "capture_detail"]
 TABLES += ["tally", "relayed", "label", "label_count"]
 TABLES += ["session_key", "kept_sum", "unsummed", "writer", "restored"]
 

@@ -37,7 +37,9 @@ def _listed(row: Row, line: UsageLine) -> UsageLine:
         return line
     used = line.usage
     tokens = (used.input, used.cached_read, used.cached_write, 0, used.completion)
-    return replace(line, cost=Money.of(priced(Call(row.entry.started_at // A_DAY, line.model, tokens=tokens)).amount, "USD"))
+    return replace(
+        line, cost=Money.of(priced(Call(row.entry.started_at // A_DAY, line.model, tokens=tokens)).amount, "USD")
+    )
 
 
 ROWS = tuple(map(at_list_price, rows()))
@@ -75,7 +77,10 @@ def expected(kept: Sequence[Row], calls: Sequence[Call]) -> set[Named]:
     ran = {day_of(row) for row in kept}
     silent = {day for days in billed.values() for day in days} - ran
     found: set[Named] = set()
-    for kind, days in (("before_ledger", {day for day in silent if day < min(ran)}), ("day_unseen", {day for day in silent if day > min(ran)})):
+    for kind, days in (
+        ("before_ledger", {day for day in silent if day < min(ran)}),
+        ("day_unseen", {day for day in silent if day > min(ran)}),
+    ):
         if days:
             found.add((kind, None, frozenset(days), sum(of.get(day, 0) for of in billed.values() for day in days)))
     for model, of in billed.items():

@@ -19,7 +19,7 @@ from acp_proxy.hub.api.desk import SEES_ALL, Answer, Desk, Tagged
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.policy import CurrentPolicies
-from acp_proxy.ledger import Query, Sums
+from acp_proxy.ledger import LedgerForbiddenError, Query, Sums
 from acp_proxy.ledger.hub import questions
 from acp_proxy.ledger.hub.connection import HubConnection
 from acp_proxy.ledger.hub.reader import HubReader, HubRecent
@@ -27,6 +27,7 @@ from acp_proxy.ledger.hub.wire import Call, Nothing
 from acp_proxy.ledger.reading.recent import Recent
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.sums.buckets import A_DAY, FOUR_WEEKS, QUARTER_HOUR
+from acp_proxy.ledger.tables import Tables
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -67,12 +68,19 @@ class SeenLedger(HubReader):
     ) -> None:
         answered = cast(HubConnection, Answered(ledger, who, policies, clock))
         super().__init__("", answered)
+        self._ledger = ledger
         self._sees_all = who.role in SEES_ALL
         self.exports = _Exports(ledger)
 
     @property
     def recent(self) -> Recent:
         return cast(Recent, HubRecent(self._hub) if self._sees_all else _SeenRecent(self._hub))
+
+    @property
+    def tables(self) -> Tables:
+        if not self._sees_all:
+            raise LedgerForbiddenError("what the database has beside rows is of everybody")
+        return self._ledger.tables
 
     def settle_dead(self, _: int) -> int:
         """Whoever asks for standings does that."""

@@ -2,6 +2,7 @@
 
 import { START, addressOf, viewOf } from "./address.js";
 import { Refused, ServerGone, read } from "./api.js";
+import { showBills } from "./bills.js";
 import { showBudgets } from "./budgets.js";
 import { datesChosen, fileName, isFiltered, showChoices, showDates } from "./choices.js";
 import { byId } from "./dom.js";
@@ -144,11 +145,12 @@ async function readOverview() {
   const { range, by, sort, find, filters } = view;
   const { pages, everyKey, everyBudget } = much;
   const asked = view;
-  const [spend, all, sessions, budgets] = await Promise.all([
+  const [spend, all, sessions, budgets, bills] = await Promise.all([
     read("spend", { range, by, tz: TIME_ZONE, ...filters }),
     read("spend", { range: "all", by: "agent", tz: TIME_ZONE, ...filters }),
     read("sessions", { limit: Math.min(PAGE * pages, MOST), range, sort, find, tz: TIME_ZONE, ...filters }),
     read("budgets"),
+    read("bills"),
   ]);
   if (asked !== view) return;
   if (!location.hash && spend.rows.length === 0 && all.rows.length > 0) {
@@ -167,6 +169,7 @@ async function readOverview() {
     showBudgets(budgets, TIME_ZONE, whole || everyBudget);
   };
   showLists(false);
+  showBills(bills, TIME_ZONE);
   showSessions(sessions.sessions, seen.several, TIME_ZONE, asked);
   const full = sessions.sessions.length >= MOST;
   byId("session-more").hidden = full || !sessions.more;

@@ -103,6 +103,15 @@
  * @property {Cost} not_counted other currencies, and as `turns` how many have no known price
  */
 
+/** @typedef {{tokens: {billed: number, seen: number}, cost: {billed: string, seen: string}}} Billed */
+/** @typedef {{kind: string, says: string, tokens: number, cost: string}} BillCause */
+
+/**
+ * How much of a provider's bill the ledger had, of days from `since` to `until`, both included.
+ * @typedef {Billed & {provider: string, since: string, until: string, kept_at: string, currency: string,
+ *   days: (Billed & {day: string})[], causes: BillCause[]}} Bill
+ */
+
 /**
  * A turn that has not ended; its figures are estimates, and zeros where nothing is known yet.
  * @typedef {object} Running

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from urllib.parse import urlencode
 
 import pytest
 
+from acp_proxy.core.windows import DAY
 from acp_proxy.hub.identity import Role
-from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger import captures, open_ledger
+from acp_proxy.ledger.captures import Capture
 from acp_proxy.serve.views import VIEWS
 from harness.daemons import until
 from tests.hub.page.house import ORIGINS, ROLES, Answer, Hub
@@ -44,6 +47,7 @@ _ASKED: dict[str, list[dict[str, str]]] = {
         _RANGE | {"user": "bob", "sort": "cost"},
     ],
     "/api/budgets": [{}],
+    "/api/bills": [{}],
     "/api/live": [{}],
 }
 
@@ -106,6 +110,15 @@ def test_work_of_others_does_not_move_what_a_developer_is_told(own_hub: Hub) -> 
     with closing(open_ledger(own_hub.ledger, journals=())) as ledger:
         ledger.append([row(origin=ORIGINS["mallory"], id="another-of-mallory", at=own_hub.now() * 10**9)])
     until(lambda: versions()[0] != before[0], "so is the developer of their own")
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role != "service"])
+def test_the_providers_bills_are_for_who_sees_all(own_hub: Hub, role: Role) -> None:
+    of = Capture("anthropic", 0, DAY, DAY, 1000, 875, "USD", 2 * 10**9, 10**9)
+    with closing(open_ledger(own_hub.ledger, journals=())) as ledger:
+        ledger.tables.write(partial(captures.note, organisation=own_hub.settings.organisation, capture=of))
+    bills = own_hub.ask("/api/bills", cookie_of(own_hub, role)).json["bills"]
+    assert [bill["provider"] for bill in bills] == (["anthropic"] if role in ("administrator", "finance") else [])
 
 
 def test_a_service_sees_nothing_of_the_page(hub: Hub) -> None:
