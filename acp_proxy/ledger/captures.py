@@ -41,19 +41,20 @@ DETAILS = (
     ) STRICT, WITHOUT ROWID
     """,
 )
-_NOTE = """
-INSERT INTO capture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (org_id, provider) DO UPDATE SET
+# Of one provider in two ledgers, and in one.
+LATER = """
+(org_id, provider) DO UPDATE SET
     since_at = excluded.since_at, until_at = excluded.until_at, noted_at = excluded.noted_at,
     billed_tokens = excluded.billed_tokens, seen_tokens = excluded.seen_tokens,
     currency = excluded.currency, billed = excluded.billed, seen = excluded.seen
 WHERE excluded.noted_at >= capture.noted_at
 """
-_NOTE_DETAIL = """
-INSERT INTO capture_detail VALUES (?, ?, ?, ?)
-ON CONFLICT (org_id, provider) DO UPDATE SET noted_at = excluded.noted_at, detail = excluded.detail
+_NOTE = f"INSERT INTO capture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT {LATER}"
+LATER_DETAIL = """
+(org_id, provider) DO UPDATE SET noted_at = excluded.noted_at, detail = excluded.detail
 WHERE excluded.noted_at >= capture_detail.noted_at
 """
+_NOTE_DETAIL = f"INSERT INTO capture_detail VALUES (?, ?, ?, ?) ON CONFLICT {LATER_DETAIL}"
 _LATEST = """
 SELECT provider, since_at, until_at, noted_at, billed_tokens, seen_tokens, currency, billed, seen
 FROM capture WHERE org_id = ? ORDER BY provider

@@ -49,6 +49,13 @@ TABLES = (
     ) STRICT, WITHOUT ROWID
     """,
 )
+# Of one window in two ledgers.
+LATER = """
+(org_id, user_id, agent, name) DO UPDATE SET
+    used = excluded.used, status = excluded.status, resets_at = excluded.resets_at, overage = excluded.overage,
+    seen_at = excluded.seen_at, first_at = excluded.first_at, first_used = excluded.first_used
+WHERE excluded.seen_at > plan_window.seen_at
+"""
 _OF_AGENT = "org_id = ? AND user_id = ? AND agent = ?"
 _OF_WINDOW = f"{_OF_AGENT} AND name = ?"
 _TOLD = "used, status, resets_at, overage, seen_at"

@@ -6,6 +6,7 @@ A counter that was too high stands still until later rows have made it right.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger.statements import Run, insert
@@ -47,6 +48,20 @@ def note(run: Run, written: Additions) -> None:
         for kept in run(f"{READ} AND series = ?", (organisation, series)):
             most = highest(most, kept[1:])
         insert(run, "peak", [(organisation, series, *most)], _REPLACE)
+
+
+def merge(run: Run, rows: Sequence[Sequence[Any]]) -> int:
+    """Those of another ledger; how many of them were higher."""
+    higher = 0
+    for organisation, series, *counts in rows:
+        most = tuple(map(int, counts))
+        before = [tuple(map(int, kept[1:])) for kept in run(f"{READ} AND series = ?", (organisation, series))]
+        for kept in before:
+            most = highest(most, kept)
+        if most not in before:
+            insert(run, "peak", [(organisation, series, *most)], _REPLACE)
+            higher += 1
+    return higher
 
 
 def highest(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:

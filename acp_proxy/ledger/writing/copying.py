@@ -1,19 +1,20 @@
 """Copies a ledger into another one: its rows with how their sessions stand, and what budgets keep beside rows.
 
-What the other one has stays as it is: a copy can be made again, and those of many ledgers become one. What passes with
-the moment is not copied: turns that run, notices, and what relays count.
+What the other one has stays as it is, but for rows that were corrected here since: a copy can be made again, and those
+of many ledgers become one. What passes with the moment is not copied: turns that run, notices, and what relays count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import Origin, SessionState
-from acp_proxy.ledger import LedgerError, Query, Row, Warn, log_warning
+from acp_proxy.ledger import LedgerError, Query, Row, Warn, corrections, log_warning
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.recovery import append_all
 
@@ -37,8 +38,27 @@ def copy(source: BudgetLedger, target: BudgetLedger, *, titles: bool, warn: Warn
     while some := list(islice(rows, _AT_ONCE)):
         new += append_all(target, some, warn)
         read += len(some)
-    copied = {table: target.beside.add(table, found) for table, found in source.beside.all()}
+    copied = dict[str, int]()
+    for table, found in source.beside.all():
+        if table == "correction":
+            _correct(source, target, found)
+        copied[table] = target.beside.add(table, found)
     return Copied(new, copied["granted"], read)
+
+
+def _correct(source: BudgetLedger, target: BudgetLedger, found: Iterable[Sequence[Any]]) -> None:
+    """Rows that an earlier copy brought as they were before, and that are still so there."""
+    by_turn: dict[tuple[str, str], list[Sequence[Any]]] = {}
+    for each in found:
+        by_turn.setdefault(corrections.turn_of(each), []).append(each)
+    for organisation in {organisation for organisation, _ in by_turn}:
+        turns = (turn for one, turn in by_turn if one == organisation)
+        while ids := list(islice(turns, _AT_ONCE)):
+            theirs = {row.entry.id: row for row in target.recent.some(organisation, ids)}
+            for row in source.recent.some(organisation, ids):
+                before, made = theirs.get(row.entry.id), by_turn[organisation, row.entry.id]
+                if before is not None and any(corrections.is_of(each, before.entry) for each in made):
+                    target.correct(before, row, max(map(corrections.made_at, made)))
 
 
 def _rows(source: BudgetLedger, *, titles: bool) -> Iterator[Row]:
