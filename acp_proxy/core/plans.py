@@ -75,6 +75,11 @@ class PlanState(Struct, frozen=True):
         full = seen_at + (FULL - used) * took // grew
         return None if full >= _NEVER or (resets_at is not None and full >= resets_at) else full
 
+    @property
+    def begun_at(self) -> int:
+        """Since when it is used: since it was reset, if its name says how long it is, else since it was seen first."""
+        return self._begin()[0]
+
     def _begin(self) -> tuple[int, int]:
         """Since when it is used, and how much of it was used then."""
         length = length_of(self.told.window)

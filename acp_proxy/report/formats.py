@@ -67,17 +67,22 @@ def described(line: Line) -> dict[str, Any]:
 
 def figures(line: Line) -> dict[str, Any]:
     """The sums of a line: tokens as numbers, costs as exact decimal text by currency. `not_billed` only if any is."""
-    listed = {cost.currency: cost.text for cost in line.not_billed}
     return {
         "turns": line.turns,
         "tokens": _tokens(line.usage),
         "cost": {cost.currency: cost.text for cost in line.costs},
-        **({"not_billed": listed} if listed else {}),
+        **not_billed(line),
         "unpriced_turns": line.unpriced,
         "partial_turns": line.partial,
         "estimated_turns": line.estimated,
         "turns_without_usage": line.without_usage,
     }
+
+
+def not_billed(line: Line) -> dict[str, dict[str, str]]:
+    """What of a line's cost is a list price under a plan; nothing if there is none."""
+    listed = {cost.currency: cost.text for cost in line.not_billed}
+    return {"not_billed": listed} if listed else {}
 
 
 def _tokens(usage: Usage) -> dict[str, int]:

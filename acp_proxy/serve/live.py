@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
+from acp_proxy.core.scope import PLAN
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import BudgetLedger
@@ -74,7 +75,8 @@ def attended_sessions(ledger: BudgetLedger, organisation: str, journals: Sequenc
 def described(turn: Running, ledger: BudgetLedger) -> dict[str, Any]:
     """For the page; what the turn does not know of its session's context is what the one before it knew."""
     session = ledger.recent.session(turn.origin, turn.session)
-    line = figures(Line(turn.id, usage=turn.usage, costs=turn.costs))
+    listed = turn.costs if turn.origin.billing == PLAN else ()
+    line = figures(Line(turn.id, usage=turn.usage, costs=turn.costs, not_billed=listed))
     return {
         "id": turn.id,
         "key": turn.key,
@@ -89,6 +91,7 @@ def described(turn: Running, ledger: BudgetLedger) -> dict[str, Any]:
         "session_started_at": milliseconds(session.started_at if session else turn.started_at),
         "tokens": line["tokens"],
         "cost": line["cost"],
+        **({"not_billed": line["not_billed"]} if listed else {}),
         "estimated": True,
         "context_used": _first(turn.context_used, session.context_used if session else None),
         "context_size": _first(turn.context_size, session.context_size if session else None),

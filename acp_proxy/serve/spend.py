@@ -15,7 +15,7 @@ from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Sums
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, name_of, ordered
-from acp_proxy.report.formats import figures
+from acp_proxy.report.formats import figures, not_billed
 from acp_proxy.serve.periods import Interval, Step, Steps, bounds_of, days, steps_of
 from acp_proxy.serve.sums import KeptSums, Where
 from acp_proxy.text.times import SECOND, Zone, begin_of, day_after, rfc3339_or_none
@@ -27,7 +27,7 @@ OTHER = "other"
 
 _SOURCES = ("usage_source", "cost_source")
 _KNOWN = ("exact", "partial", "estimated", "unpriced", "none")  # how well a row's tokens and their cost are known
-_SOMETIMES = ("team", "user", "kind")  # worth looking at where there is more than one
+_SOMETIMES = ("team", "user", "kind", "billing")  # worth looking at where there is more than one
 _CARDS = ("today", "week", "month")
 
 _Summed = Callable[[int | None, int | None, Sequence[str]], Sequence[Sums]]  # since, until, by
@@ -154,6 +154,7 @@ def _figures(line: Line, currencies: Sequence[str]) -> dict[str, Any]:
 def _card(line: Line, currencies: Sequence[str]) -> dict[str, Any]:
     return {
         "cost": _cost(line, currencies),
+        **not_billed(line),
         "turns": line.turns,
         "tokens_total": line.usage.total,
         "at_least": line.cost_at_least > 0,

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from acp_proxy.budget import listing
+from acp_proxy.budget import listing, on_plans
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.current_user import own_subject
 from acp_proxy.config import Config
@@ -24,6 +24,7 @@ from acp_proxy.serve.dead_proxies import DeadProxies
 from acp_proxy.serve.freshness import Freshness
 from acp_proxy.serve.live import Running, attended_sessions, described, running_turns
 from acp_proxy.serve.periods import bounds_of
+from acp_proxy.serve.plans import plans
 from acp_proxy.serve.questions import FILTERED, choice, number, only
 from acp_proxy.serve.session_order import SORTS, Wanted
 from acp_proxy.serve.sessions import RecentSessions, States
@@ -102,7 +103,8 @@ class Views:
         now = self._clock()
         if not 0 <= now - self._budgets[0] < _BUDGETS_FRESH:
             accounts = accounts_of(self._ledger, self._config.budgets, self._own, now)
-            self._budgets = (now, listing.as_json(self._ledger.standing(accounts, now)).encode())
+            of_plans = on_plans.standings(self._ledger, self._config.plan_budgets, self._own, now)
+            self._budgets = (now, listing.as_json(self._ledger.standing(accounts, now), of_plans).encode())
         return self._budgets[1]
 
     def bills(self, asked: Asked) -> bytes:
@@ -113,6 +115,13 @@ class Views:
         except LedgerForbiddenError:
             return _json(bills((), {}))
         return _json(bills(captures.latest(read, organisation), captures.details(read, organisation)))
+
+    def plans(self, asked: Asked) -> bytes:
+        only(asked, ("agent", "user"))
+        found = plans(
+            self._ledger, self._config.identity.organisation, self._clock(), asked.get("user"), asked.get("agent")
+        )
+        return _json(found)
 
     def live(self, asked: Asked) -> bytes:
         only(asked)
@@ -152,6 +161,7 @@ VIEWS: Mapping[str, Callable[[Views, Asked], bytes]] = {
     "/api/session": Views.session,
     "/api/budgets": Views.budgets,
     "/api/bills": Views.bills,
+    "/api/plans": Views.plans,
     "/api/live": Views.live,
 }
 

@@ -4,7 +4,7 @@ export const FILTERS = ["agent", "model", "project", "team", "user"];
 
 const RANGES = ["today", "week", "month", "last-month", "year", "all"];
 const DATES = /^(?:\d{4}-\d\d-\d\d\.\.(?:\d{4}-\d\d-\d\d)?|\.\.\d{4}-\d\d-\d\d)$/;
-const KEYS = ["agent", "model", "project", "team", "user", "kind"];
+const KEYS = ["agent", "model", "project", "team", "user", "kind", "billing"];
 const SORTS = ["last", "started", "turns", "tokens", "cost", "context"];
 
 /**

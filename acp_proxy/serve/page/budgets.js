@@ -1,27 +1,30 @@
 // Budgets: what is spent, held and left, and when they reset.
 
 import { bar, byId, joined, make, refill } from "./dom.js";
-import { amountText, cleaned, counted, nano, timeText, tokensText } from "./figures.js";
+import { amountText, cleaned, counted, nano, shortened, timeText, tokensText } from "./figures.js";
+import { levelOf } from "./levels.js";
 
-/** @import { Budget } from "./shapes.js" */
+/** @import { Budget, PlanBudget } from "./shapes.js" */
 
 const FEW = 12; // budgets that are shown before all are asked for
 const NO_END = new Map([["turn", "each turn"], ["session", "each session"], ["total", "never"]]);
 const MODES = { shadow: "shadow: only counts", warn: "warns only", enforce: null };
+const PROMPTS = { allow: "prompts go", warn: "prompts go, with a warning", shadow_deny: "prompts go", deny: "prompts are refused" };
 
 /**
- * @param {{budgets: Budget[]}} answer
+ * @param {{budgets: Budget[], plan_budgets: PlanBudget[]}} answer
  * @param {string} timeZone
  * @param {boolean} every whether all are shown, or of many only the fullest
  */
-export function showBudgets({ budgets }, timeZone, every) {
+export function showBudgets({ budgets, plan_budgets: onPlans }, timeZone, every) {
   const all = every || budgets.length <= FEW;
   const idle = (/** @type {Budget} */ { mode }) => Number(mode === "shadow"); // the fullest of these stops nobody
   const fullest = (/** @type {Budget} */ one, /** @type {Budget} */ other) =>
     idle(one) - idle(other) || shareOf(other, other.spent) - shareOf(one, one.spent);
   const shown = all ? budgets : [...budgets].sort(fullest).slice(0, FEW);
-  byId("budgets").hidden = budgets.length === 0;
-  refill(byId("budget-list"), ...shown.map((budget) => item(budget, timeZone)));
+  byId("budgets").hidden = budgets.length + onPlans.length === 0;
+  const items = shown.map((budget) => item(budget, timeZone));
+  refill(byId("budget-list"), ...items, ...onPlans.map((budget) => itemOnPlan(budget, timeZone)));
   byId("budget-more").hidden = all;
   byId("budget-more").textContent = `Show all ${budgets.length.toLocaleString("en-US")}`;
 }
@@ -82,11 +85,38 @@ function item(budget, timeZone) {
 }
 
 /**
- * As `budget list` colours them: a limit that is reached is red.
- * @param {number} percent
+ * One that says how far a plan's window may be used.
+ * @param {PlanBudget} budget
+ * @param {string} timeZone
  */
-function levelOf(percent) {
-  return percent >= 100 ? "red" : percent >= 90 ? "orange" : percent >= 75 ? "yellow" : "normal";
+function itemOnPlan({ name, plan, percent, mode, agent, used, decision, why, until }, timeZone) {
+  const share = used === null ? 0 : (used * 100) / percent;
+  const level = why ? "red" : levelOf(share * 100);
+  const prompts = why === "overage" ? `${PROMPTS[decision]}: they would be paid beside the plan` : PROMPTS[decision];
+  const known = used === null ? "how much is used is not known: it refuses nobody" : `${Math.floor(used * 100 + 1e-9)}% is used`;
+  return make(
+    "li",
+    { class: "budget" },
+    make(
+      "p",
+      { class: "line" },
+      make(
+        "span",
+        { class: "title" },
+        make("bdi", {}, cleaned(name)),
+        make("span", { class: "quiet" }, ...joined([cleaned(plan), agent ? shortened(agent) : ""])),
+      ),
+      make("b", { class: `left ${level}` }, prompts),
+    ),
+    bar([{ share, look: level }], "marked"),
+    make(
+      "p",
+      { class: "line quiet" },
+      make("span", {}, `${percent}% of the plan’s window are allowed, ${known}`),
+      make("span", {}, until ? `until ${timeText(new Date(until), timeZone)}` : ""),
+    ),
+    MODES[mode] ? make("p", { class: "quiet" }, MODES[mode]) : null,
+  );
 }
 
 /**

@@ -1,19 +1,23 @@
 // What stands in more than one table: costs, contexts, tokens as reports name them, marks of what is not known.
 
 import { bar, make } from "./dom.js";
-import { cleaned, contextLevel, costTexts, exactText, percentText, shortened, timeText, tokensText } from "./figures.js";
+import { cleaned, contextLevel, costTexts, exactText, listedText, percentText, shortened, timeText, tokensText } from "./figures.js";
 
 /** @import { Cost, Sums, Tokens } from "./shapes.js" */
 
 /**
- * Amounts as they stand in a cell, one currency below the other; the exact ones are in its title.
- * @param {Cost} cost
+ * Amounts as they stand in a cell, one currency below the other, and what of them is a list price; the exact ones are in
+ * its title.
+ * @param {{cost: Cost, not_billed?: Cost}} sums
  * @param {{decimals?: number, atLeast?: boolean}} how
  */
-export function costCell(cost, how) {
-  const exact = Object.entries(cost).map(([currency, amount]) => exactText(currency, amount)).join(" + ");
+export function costCell({ cost, not_billed: listed = {} }, how) {
+  const exact = (/** @type {Cost} */ amounts) =>
+    Object.entries(amounts).map(([currency, amount]) => exactText(currency, amount)).join(" + ");
+  const title = [exact(cost), exact(listed) && `list price, not billed: ${exact(listed)}`].filter(Boolean).join("; ");
   const lines = costTexts(cost, how).map((text) => make("span", { class: "amount" }, text));
-  return make("td", { class: "figure cost", title: exact || null }, ...lines);
+  const called = listedText(cost, listed, how);
+  return make("td", { class: "figure cost", title: title || null }, ...lines, called ? make("small", {}, called) : null);
 }
 
 /**

@@ -22,6 +22,8 @@ const FORMULA = /^(?!@[\w.-]+\/[\w.-]+$)[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
 export function csvOf(rows, kind) {
   const others = [...new Set(rows.flatMap(({ cost }) => Object.keys(cost)))].filter((one) => one !== "USD").sort();
   const header = ["key", "turns", ...TOKENS, "cost_USD", ...UNSURE, ...DETAILS[kind], ...others.map((one) => `cost_${one}`)];
+  const listed = [...new Set(rows.flatMap(({ not_billed }) => Object.keys(not_billed ?? {})))].sort();
+  header.push(...listed.map((one) => `not_billed_${one}`));
   const lines = rows.map((/** @type {any} */ row) => [
     row.key,
     "turns" in row ? row.turns : Number(row.kind === "turn"),
@@ -29,6 +31,7 @@ export function csvOf(rows, kind) {
     row.cost.USD,
     ...[...UNSURE, ...DETAILS[kind]].map((name) => row[name]),
     ...others.map((currency) => row.cost[currency]),
+    ...listed.map((currency) => row.not_billed?.[currency]),
   ]);
   return [header, ...lines].map((line) => `${line.map(cell).join(",")}\n`).join("");
 }

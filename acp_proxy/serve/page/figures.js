@@ -76,6 +76,28 @@ export function costTexts(cost, { decimals = decimalsOf([cost]), atLeast = false
 }
 
 /**
+ * What of a cost nobody is billed, because a plan covered it: `list price`, or `$1.20 list price` where that is a part.
+ * @param {Cost} cost
+ * @param {Cost} [listed]
+ * @param {{decimals?: number}} [how]
+ */
+export function listedText(cost, listed = {}, how = {}) {
+  const currencies = Object.keys(listed);
+  if (currencies.length === 0) return "";
+  const all = Object.keys(cost).every((currency) => nano(cost[currency]) === nano(listed[currency] ?? "0"));
+  return all ? "list price" : `${costTexts(listed, { decimals: how.decimals ?? decimalsOf([cost]) }).join(" + ")} list price`;
+}
+
+/**
+ * The same as a sentence, for where there is room.
+ * @param {{cost: Cost, not_billed?: Cost}} sums
+ */
+export function listedSentence({ cost, not_billed: listed }) {
+  const text = listedText(cost, listed);
+  return text === "list price" ? "list price, not billed: used under a plan" : text && `${text}, not billed: used under a plan`;
+}
+
+/**
  * At most seven characters: `999,999`, `1.23M`, `45.6B`.
  * @param {number} tokens
  */

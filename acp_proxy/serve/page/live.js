@@ -2,7 +2,7 @@
 
 import { contextCell, nameOf } from "./cells.js";
 import { byId, joined, make, refill, table } from "./dom.js";
-import { cleaned, costTexts, counted, elapsedText, shortening, tokensText } from "./figures.js";
+import { cleaned, costTexts, counted, elapsedText, listedText, shortening, tokensText } from "./figures.js";
 
 /** @import { Running } from "./shapes.js" */
 
@@ -61,6 +61,7 @@ function row(turn, several, short, timeZone) {
   const about = [whose, short(turn.agent), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")];
   const tokens = turn.tokens.total ? `~ ${tokensText(turn.tokens.total)}` : "–";
   const amounts = costTexts(turn.cost).map((text) => make("span", { class: "amount" }, text === "–" ? "–" : `~ ${text}`));
+  const listed = listedText(turn.cost, turn.not_billed);
   const clock = make("time", { "data-since": Date.parse(turn.started_at), datetime: turn.started_at });
   return make(
     "tr",
@@ -75,7 +76,7 @@ function row(turn, several, short, timeZone) {
     ),
     make("td", { class: "figure" }, clock),
     make("td", { class: "figure roomy" }, tokens),
-    make("td", { class: "figure cost" }, ...amounts),
+    make("td", { class: "figure cost" }, ...amounts, listed ? make("small", {}, listed) : null),
     contextCell(turn),
   );
 }

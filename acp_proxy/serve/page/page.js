@@ -9,6 +9,7 @@ import { byId } from "./dom.js";
 import { csvOf, download } from "./download.js";
 import { timeText } from "./figures.js";
 import { marksOf, showLive, tick } from "./live.js";
+import { showPlans, showPlansOfSession } from "./plans.js";
 import { showSession } from "./session.js";
 import { showSessions } from "./sessions.js";
 import { showRows, showSpend } from "./spend.js";
@@ -22,7 +23,7 @@ const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 /** What is shown, as the address says it. */
 let view = START;
 /** How much of it was asked for. */
-const much = { pages: 1, everyKey: false, everyBudget: false };
+const much = { pages: 1, everyKey: false, everyBudget: false, everyPlan: false };
 /** What is shown as files: the answer, and its rows as CSV. */
 const files = new Map(/** @type {[string, {name: string, answer: object, csv: () => string}][]} */ ([]));
 /** Of which state of the ledger, as of when (ms), how often what is shown was chosen anew, and whether of several users. */
@@ -67,6 +68,10 @@ byId("session-more").addEventListener("click", () => {
 });
 byId("spend-more").addEventListener("click", () => {
   much.everyKey = true;
+  choose();
+});
+byId("plan-more").addEventListener("click", () => {
+  much.everyPlan = true;
   choose();
 });
 byId("budget-more").addEventListener("click", () => {
@@ -143,14 +148,16 @@ async function look() {
 
 async function readOverview() {
   const { range, by, sort, find, filters } = view;
-  const { pages, everyKey, everyBudget } = much;
+  const { pages, everyKey, everyBudget, everyPlan } = much;
   const asked = view;
-  const [spend, all, sessions, budgets, bills] = await Promise.all([
+  const { agent = null, user = null } = filters;
+  const [spend, all, sessions, budgets, bills, plans] = await Promise.all([
     read("spend", { range, by, tz: TIME_ZONE, ...filters }),
     read("spend", { range: "all", by: "agent", tz: TIME_ZONE, ...filters }),
     read("sessions", { limit: Math.min(PAGE * pages, MOST), range, sort, find, tz: TIME_ZONE, ...filters }),
     read("budgets"),
     read("bills"),
+    read("plans", { agent, user }),
   ]);
   if (asked !== view) return;
   if (!location.hash && spend.rows.length === 0 && all.rows.length > 0) {
@@ -167,6 +174,7 @@ async function readOverview() {
   showLists = (whole) => {
     showRows(spend, by, whole || everyKey, asked);
     showBudgets(budgets, TIME_ZONE, whole || everyBudget);
+    showPlans(plans, seen.several, TIME_ZONE, whole || everyPlan);
   };
   showLists(false);
   showBills(bills, TIME_ZONE);
@@ -182,10 +190,12 @@ async function readOverview() {
 async function readSession() {
   const { session } = view;
   const answer = await read("session", { key: session });
+  const plans = await read("plans", { agent: answer.agent, user: answer.user });
   if (session !== view.session) return;
   byId("session-figures").hidden = false;
   byId("terminal").textContent = `acp-proxy session ${answer.key}`;
   showSession(answer, TIME_ZONE, { ...view, session: "" });
+  showPlansOfSession(plans, TIME_ZONE);
   files.set("session", { name: `acp-proxy-session-${answer.key}`, answer, csv: () => csvOf(answer.turns, "turn") });
 }
 

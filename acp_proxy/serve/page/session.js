@@ -4,7 +4,7 @@ import { narrowed } from "./address.js";
 import { contextCell, costCell, flags, nameOf, partsOf, pick } from "./cells.js";
 import { contextText, drawContext, scaleOf, scaleText } from "./context-plot.js";
 import { byId, joined, make, refill, table } from "./dom.js";
-import { cleaned, costTexts, counted, decimalsOf, timeText, tokensText } from "./figures.js";
+import { cleaned, costTexts, counted, decimalsOf, listedSentence, timeText, tokensText } from "./figures.js";
 import { tookCell, workOfAll } from "./work.js";
 
 /** @import { View } from "./address.js" */
@@ -28,6 +28,7 @@ export function showSession(session, timeZone, view) {
   refill(byId("session-about"), ...aboutOf(session, timeZone, view));
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("session-total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
+  byId("session-listed").textContent = listedSentence(total);
   const facts = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, contextText(session)];
   refill(byId("session-facts"), facts.join(" · "), make("span", { class: "flags" }, ...flags(total)));
   byId("session-work").textContent = workOfAll(turns);
@@ -127,7 +128,7 @@ function row(turn, { number, decimals, timeZone }) {
     make("td", { class: "figure roomy" }, prompt),
     make("td", { class: "figure roomy" }, cached),
     make("td", { class: "figure roomy" }, completion),
-    costCell(turn.cost, { decimals, atLeast: turn.at_least }),
+    costCell(turn, { decimals, atLeast: turn.at_least }),
     make(
       "td",
       { class: "roomy" },

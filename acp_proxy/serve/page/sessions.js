@@ -70,7 +70,7 @@ function row(session, { several, decimals, timeZone, short, view }) {
     make("td", { class: `figure ${several ? "ample" : "roomy"}` }, timeText(new Date(session.started_at), timeZone)),
     make("td", { class: "figure roomy" }, last),
     make("td", { class: "figure roomy" }, session.turns.toLocaleString("en-US")),
-    costCell(session.cost, { decimals, atLeast: session.at_least }),
+    costCell(session, { decimals, atLeast: session.at_least }),
     contextCell(session),
   );
   // The link is for the keyboard and for screen readers; with a mouse all of the row leads there.

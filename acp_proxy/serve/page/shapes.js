@@ -10,6 +10,7 @@
  * @property {number} turns
  * @property {Tokens} tokens
  * @property {Cost} cost
+ * @property {Cost} [not_billed] the part of `cost` that is a list price under a plan, if any is
  * @property {number} unpriced_turns
  * @property {number} partial_turns
  * @property {number} estimated_turns
@@ -17,7 +18,7 @@
  * @property {boolean} at_least whether the cost misses something
  */
 /** @typedef {Sums & {key: string, others?: number}} Row `others`: of how many keys it is the rest */
-/** @typedef {{cost: Cost, turns: number, tokens_total: number, at_least: boolean}} Card */
+/** @typedef {{cost: Cost, not_billed?: Cost, turns: number, tokens_total: number, at_least: boolean}} Card */
 /** @typedef {{key: string, values: (string | null)[], others?: number}} Series */
 
 /**
@@ -68,6 +69,8 @@
  * @property {string | null} stop_reason
  * @property {Tokens} tokens
  * @property {Cost} cost
+ * @property {Cost} [not_billed]
+ * @property {"plan" | "tokens"} [billing] if it is known
  * @property {number} unpriced_turns 0 or 1, as the three that follow
  * @property {number} partial_turns
  * @property {number} estimated_turns
@@ -113,6 +116,37 @@
  */
 
 /**
+ * @typedef {object} PlanBudget
+ * @property {string} name
+ * @property {string} plan
+ * @property {number} percent
+ * @property {"shadow" | "warn" | "enforce"} mode
+ * @property {string | null} agent
+ * @property {number | null} used a fraction of the plan's window
+ * @property {"allow" | "warn" | "shadow_deny" | "deny"} decision
+ * @property {"used" | "overage" | null} why
+ * @property {string | null} until
+ */
+
+/**
+ * A window of a plan; what is not known, or no longer, is null.
+ * @typedef {object} Plan
+ * @property {string} user
+ * @property {string} agent
+ * @property {string} window in the agent's word
+ * @property {string} name as people call it
+ * @property {number | null} used a fraction
+ * @property {string | null} status
+ * @property {string | null} resets_at
+ * @property {string | null} overage
+ * @property {string} seen_at
+ * @property {string | null} projected_full_at
+ * @property {string} since
+ * @property {{at: string, used: number}[]} history
+ */
+/** @typedef {{plans: Plan[], omitted: number}} Plans */
+
+/**
  * A turn that has not ended; its figures are estimates, and zeros where nothing is known yet.
  * @typedef {object} Running
  * @property {string} id
@@ -127,6 +161,7 @@
  * @property {string} session_started_at
  * @property {Tokens} tokens
  * @property {Cost} cost
+ * @property {Cost} [not_billed]
  * @property {number | null} context_used
  * @property {number | null} context_size
  */

@@ -3,7 +3,7 @@
 import { FILTERS, narrowed } from "./address.js";
 import { costCell, flags, partsOf, pick } from "./cells.js";
 import { bar, breakable, byId, make, refill, table } from "./dom.js";
-import { cleaned, counted, decimalsOf, nano, percentText } from "./figures.js";
+import { cleaned, counted, decimalsOf, listedSentence, nano, percentText } from "./figures.js";
 import { drawSpend, keyText, looksOf, spendTable } from "./spend-plot.js";
 
 /** @import { View } from "./address.js" */
@@ -27,6 +27,7 @@ export function showSpend(spend, by) {
   byId("spend-nothing").hidden = !nothing;
   byId("spend-figures").hidden = nothing;
   showPlots(nothing ? null : spend, by);
+  byId("spend-listed").textContent = listedSentence(spend.total);
   refill(byId("spend-over-time"), spendTable(spend, by));
 }
 
@@ -105,7 +106,7 @@ function rowOf(row, total, { look, decimals, by, view }) {
       make("span", { class: "flags" }, ...flags(row)),
       make("small", { class: "tight" }, make("span", { class: "slim" }, shareText(row, total)), few),
     ),
-    costCell(row.cost, { decimals, atLeast: row.at_least }),
+    costCell(row, { decimals, atLeast: row.at_least }),
     shareCell(row, total, look),
     make("td", { class: "figure roomy" }, row.turns.toLocaleString("en-US")),
     make("td", { class: "figure roomy" }, prompt),

@@ -1,7 +1,7 @@
 // The total of a range, cards of today, week and month, and how sure the figures are.
 
 import { bar, byId, make, refill } from "./dom.js";
-import { costTexts, counted, percentText, tokensText } from "./figures.js";
+import { costTexts, counted, listedSentence, listedText, percentText, tokensText } from "./figures.js";
 
 /** @import { Card, Spend, Sums } from "./shapes.js" */
 
@@ -33,6 +33,7 @@ function showTotal({ total, range }) {
   byId("total-of").textContent = `Spent ${name}`;
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
+  byId("total-listed").textContent = listedSentence(total);
   const { input, cached_read, cached_write } = total.tokens;
   const prompt = input + cached_read + cached_write;
   const hits = prompt ? `${percentText(cached_read, prompt)} of prompts from cache` : "no prompts yet";
@@ -45,12 +46,14 @@ function showTotal({ total, range }) {
  */
 function cardOf(name, card) {
   const amounts = costTexts(card.cost, { atLeast: card.at_least });
+  const listed = listedText(card.cost, card.not_billed);
   return make(
     "li",
     { class: "card" },
     make("h2", {}, name),
     make("p", { class: "amounts" }, ...amounts.map((text) => make("span", { class: "amount" }, text))),
     make("p", { class: "quiet" }, `${counted(card.turns, "turn")} · ${tokensText(card.tokens_total)} tokens`),
+    listed ? make("p", { class: "quiet" }, `${listed}, not billed`) : null,
     card.at_least ? make("p", { class: "quiet" }, "at least: not all of it is known") : null,
   );
 }
