@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acp_proxy.config import Config
+from acp_proxy.config.applied import billed_by
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.interceptors.summary import Summary
 from acp_proxy.log import Log, takes_a_line
@@ -26,7 +27,7 @@ def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
 
 async def _relay(started: Started, command: Sequence[str], config: Config) -> int:
     log = Log(config.log.level, config.log.file)
-    summary = Summary()
+    summary = Summary(config.run.agent or "", lambda agent: billed_by(config, agent).by)
     traffic = Traffic()
     dispatcher = wired(config, command, log, [summary], traffic=traffic)
     status = await Relay(started, dispatcher, traffic=traffic).run()

@@ -118,7 +118,8 @@ def _bookkeepers(
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
-    plans = Plans(worker, recorder.origin_of, _plan_warning)
+    said = config.plans
+    plans = Plans(worker, recorder.origin_of, _plan_warning, thresholds=said.thresholds, in_editor=said.in_editor)
     budgets = _budgets(config, catalog, worker, recorder, counted_by, log)
     completion = _completion(config, catalog, recorder, announce, log)
     early_load = EarlyLoad(partial(_load_the_rest, config, catalog))

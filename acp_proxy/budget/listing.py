@@ -52,6 +52,7 @@ def described(standing: Standing) -> dict[str, object]:
         "resets_at": rfc3339_or_none(account.resets_at),
         "unit": account.unit,
         "mode": budget.mode,
+        **({"count_plans": True} if budget.count_plans else {}),
         "limit": exact_text(account.limit, account.unit),
         "granted": exact_text(standing.granted, account.unit),
         "spent": exact_text(standing.spent, account.unit),
@@ -140,11 +141,17 @@ def _notes(standings: Sequence[Standing]) -> list[str]:
     together = [_together(list(group)) for _, group in by_budget]
     untold = [f"{_name(each)} {counted(each.untold, 'turn')}" for each in together if each.untold]
     uncounted = [f"{_name(each)} {', '.join(found)}" for each in together if (found := _left_out(each))]
+    listed = [f'"{name}"' for name in dict.fromkeys(each.account.budget.name for each in standings if _lists(each))]
     parts = [
+        *([f"list prices, not billed, of what plans cover are in {', '.join(listed)}"] if listed else []),
         *([f"{AT_LEAST}at least: agents reported only a part of {'; '.join(untold)}"] if untold else []),
         *([f"not counted: {'; '.join(uncounted)}"] if uncounted else []),
     ]
     return [clean(" · ".join([*parts, _MORE]))] if parts else []
+
+
+def _lists(standing: Standing) -> bool:
+    return standing.account.budget.count_plans
 
 
 def _name(standing: Standing) -> str:

@@ -72,6 +72,7 @@ def _budget(values: Mapping[str, Any], hold: object, layer: Layer, place: Place)
         scope=replace(_scope(values), without_plans=limit.is_money and not values.get("count_plans", False)),
         zone=values.get("timezone", "UTC"),
         rates=_rates(values, limit, place),
+        count_plans=values.get("count_plans", False),
         **{key: values[key] for key in _PLAIN if key in values},
     )
 

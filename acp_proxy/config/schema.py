@@ -134,6 +134,8 @@ KEYS: dict[str, Check] = {
     "otlp.gen_ai": flag,
     "otlp.token_histogram": flag,
     "books.complete": flag,
+    "plans.thresholds": percents,
+    "plans.in_editor": flag,
     "share_titles": flag,
 }
 
@@ -165,6 +167,8 @@ def of_text(check: Check, value: str) -> object:
         return value.lower() in _TRUE
     if check in (tokens, port) and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
         return int(value)
+    if check is percents and all(part.strip().isdigit() and len(part) < _LONGEST_NUMBER for part in value.split(",")):
+        return [int(part) for part in value.split(",")]
     return value.split(",") if check in (names, signals) else value
 
 

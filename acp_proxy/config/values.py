@@ -126,6 +126,13 @@ class Books(Struct, frozen=True):
     complete: bool = True
 
 
+class Plans(Struct, frozen=True):
+    """At how many percent of a plan's window its user is told, and whether in the editor or only by webhooks."""
+
+    thresholds: tuple[int, ...] = (75, 90, 95)  # `core.plans.THRESHOLDS`, which no start of a command waits for
+    in_editor: bool = True
+
+
 class Config(Struct, frozen=True):
     identity: Identity
     run: Run
@@ -147,4 +154,5 @@ class Config(Struct, frozen=True):
     by_file: Mapping[Literal["admin", "user"], Settings]  # what each file sets, but for its arrays of tables
     overruled: tuple[str, ...]  # keys that were set, and do not count for what the administrator set
     billing: Mapping[str, BilledBy] = field(default_factory=dict)  # by the agent's name, or a pattern of it
+    plans: Plans = Plans()
     plan_budgets: tuple[PlanBudget, ...] = ()  # the administrator's, the user's

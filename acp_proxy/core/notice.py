@@ -62,6 +62,7 @@ class Notice(Struct, frozen=True):
     agent: str | None = None
     model: str | None = None
     host: str | None = None
+    count_plans: bool = False  # `spent` has list prices of what plans cover, which are not billed
 
 
 def threshold_reached(standing: Standing, percent: int, at: int) -> Notice:
@@ -170,6 +171,7 @@ def _of_budget(standing: Standing) -> dict[str, Any]:
         "held": standing.held,
         "limit": standing.allowed,
         "mode": budget.mode,
+        "count_plans": budget.count_plans,
         "window": budget.window.text,
         "zone": budget.zone,
         "resets_at": account.resets_at,

@@ -6,12 +6,18 @@ A plan is an account's: another machine, and the plan's own client, move it too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from acp_proxy.core.windows import DAY, HOUR, SECOND
 
+if TYPE_CHECKING:
+    from acp_proxy.core.entry import Billing
+
 FULL = 1_000_000  # of `used`
-THRESHOLDS = (75, 90, 95)  # percent at which people are told
+THRESHOLDS = (75, 90, 95)  # percent at which people are told, unless the configuration says otherwise
 OVERAGE = "in_use"  # what is used now is paid beside the plan
 
 _LENGTHS = {"five_hour": 5 * HOUR, "seven_day": 7 * DAY}  # also of windows whose names begin so: seven_day_opus
@@ -53,10 +59,10 @@ class PlanState(Struct, frozen=True):
     def used(self, now: int) -> int | None:
         return None if self.is_over(now) else self.told.used
 
-    def reached(self) -> int | None:
-        """The highest of `THRESHOLDS` that it has reached."""
+    def reached(self, thresholds: Sequence[int] = THRESHOLDS) -> int | None:
+        """The highest of these percents that it has reached."""
         used = self.told.used
-        return None if used is None else max((each for each in THRESHOLDS if used * 100 >= each * FULL), default=None)
+        return None if used is None else max((each for each in thresholds if used * 100 >= each * FULL), default=None)
 
     def full_at(self, now: int) -> int | None:
         """When all of it will be used at its pace so far; None where that is later than its reset, or unknown.
@@ -114,6 +120,11 @@ def _is_another(told: PlanWindow, last: PlanWindow) -> bool:
     if told.resets_at is not None and last.resets_at is not None:
         return not same_reset(told.resets_at, last.resets_at)
     return told.used is not None and last.used is not None and (last.used - told.used) * 100 >= FULL
+
+
+def billed_as(windows: Sequence[PlanWindow]) -> Billing:
+    """What an agent tells windows of is a plan, whatever the configuration thinks; but for what is paid beside it."""
+    return "tokens" if windows[-1].overage == OVERAGE else "plan"
 
 
 def length_of(window: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Keeps what agents tell of the windows of their user's plan, and says when 75, 90 and 95 % of one are reached.
+"""Keeps what agents tell of the windows of their user's plan, and says when so many percent of one are reached.
 
 The ledger is written in its worker's thread, and says which process of which machine tells the user: once in each
 window. What it has not said when a turn ends is told at the beginning or the end of the session's next one.
@@ -28,7 +28,10 @@ Say = Callable[[PlanState, int, int], str]  # a window, the percent that it reac
 
 
 class Plans(Interceptor):
-    """`origin_of` says whose plan it is; `say` is called in the worker's thread; `clock` is Unix time in ns."""
+    """`origin_of` says whose plan it is; `say` is called in the worker's thread; `clock` is Unix time in ns.
+
+    Without `in_editor` only people elsewhere are told.
+    """
 
     event_types = frozenset({Initialized, PlanReported, TurnStarted, TurnMetered, SessionClosed})
 
@@ -38,8 +41,12 @@ class Plans(Interceptor):
         origin_of: Callable[[str], Origin],
         say: Say,
         *,
+        thresholds: Sequence[int] = THRESHOLDS,
+        in_editor: bool = True,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
+        self._thresholds = thresholds
+        self._in_editor = in_editor
         self._worker = worker
         self._origin_of = origin_of
         self._say = say
@@ -88,16 +95,16 @@ class Plans(Interceptor):
 
     def _warning(self, ledger: BudgetLedger, origin: Origin, state: PlanState) -> str | None:
         """What is ours to tell the user. For people elsewhere the highest that is reached is noted."""
-        now, reached, ours = self._clock(), state.reached(), False
+        now, reached, ours = self._clock(), state.reached(self._thresholds), False
         if reached is None or state.is_over(now):
             return None
-        for percent in THRESHOLDS:
+        for percent in self._thresholds:
             key = (f"{state.told.window} {state.told.resets_at or state.first_at}", percent)
             if percent <= reached and key not in self._asked:
                 notice = plan_reached(origin.organisation, state, percent) if percent == reached else None
                 ours |= ledger.announce_plan(origin.organisation, state, percent, notice)
                 self._asked.add(key)
-        return self._say(state, reached, now) if ours else None
+        return self._say(state, reached, now) if ours and self._in_editor else None
 
     def _tell(self, session: str, *, first: bool = False) -> Iterable[Effect]:
         """`first`: before anything of the agent's in this turn."""

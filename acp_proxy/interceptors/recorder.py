@@ -30,7 +30,7 @@ from acp_proxy.core.events import (
     TurnMetered,
     TurnStarted,
 )
-from acp_proxy.core.plans import OVERAGE
+from acp_proxy.core.plans import billed_as
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.ledger import Row
@@ -222,9 +222,7 @@ class Recorder(Interceptor):
         return replace(origin, billing=self._billing_of(origin.agent))
 
     def _hear_of_plan(self, event: PlanReported) -> None:
-        """An agent that tells windows of a plan is on one, whatever the configuration thinks; but for what it pays."""
-        latest = event.windows[-1]
-        billing: Billing = "tokens" if latest.overage == OVERAGE else "plan"
+        billing = billed_as(event.windows)
         if billing != self._origin.billing:
             self._origin = replace(self._origin, billing=billing)
             self._origins.clear()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from acp_proxy.core.effects import Effect
-from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.events import Event, TurnMetered
+from acp_proxy.core.entry import Billing, Entry, UsageLine
+from acp_proxy.core.events import Event, Initialized, PlanReported, TurnMetered
 from acp_proxy.core.money import Money
+from acp_proxy.core.plans import billed_as
+from acp_proxy.core.scope import PLAN
 from acp_proxy.core.usage import NOTHING
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.text.figures import aligned, clean, cost_text, cut, decimals_of, tokens_text
@@ -47,16 +49,27 @@ class _Sum:
 
 
 class Summary(Interceptor):
-    event_types = frozenset({TurnMetered})
+    """`billing_of` says how an agent is billed by the configuration, None where that says nothing."""
 
-    def __init__(self) -> None:
+    event_types = frozenset({Initialized, PlanReported, TurnMetered})
+
+    def __init__(self, agent: str = "", billing_of: Callable[[str], Billing | None] = lambda _: None) -> None:
+        self._agent = agent
+        self._billing_of = billing_of
+        self._billing = billing_of(agent)
+        self._listed = _Sum()  # what a plan covers
         self._sums: dict[tuple[str, str], _Sum] = {}  # by model and kind
         self._turns = 0
 
     def on_event(self, event: Event) -> Iterable[Effect]:
-        if isinstance(event, TurnMetered):
-            self._turns += event.entry.kind == "turn"
-            self._add(event.entry)
+        match event:
+            case TurnMetered(entry=entry):
+                self._turns += entry.kind == "turn"
+                self._add(entry)
+            case PlanReported(windows=windows):
+                self._billing = billed_as(windows)
+            case Initialized(agent=agent):
+                self._billing = self._billing_of(self._agent or agent.name or "")
         return ()
 
     def render(self) -> str:
@@ -70,7 +83,12 @@ class Summary(Interceptor):
             lines.append(_cells(cut(clean(model), _LONGEST_MODEL), kind, total, decimals))
         if len(self._sums) > 1:
             lines.append(_cells("total", "", whole, decimals))
-        return aligned(lines, _RIGHT)
+        return aligned(lines, _RIGHT) + self._note(decimals)
+
+    def _note(self, decimals: int) -> str:
+        if not self._listed.costs:
+            return ""
+        return f"list price, not billed: {cost_text(self._listed.amounts, decimals, column=False)} under a plan\n"
 
     def _add(self, entry: Entry) -> None:
         """A turn of several models counts once for each, in whatever currencies; work beside turns is no turn."""
@@ -83,6 +101,8 @@ class Summary(Interceptor):
             total.turns += entry.kind == "turn" and line.model not in counted
             counted.add(line.model)
             total.add(line, incomplete=incomplete)
+            if self._billing == PLAN:
+                self._listed.add(line, incomplete=incomplete)
 
     def _total(self) -> _Sum:
         whole = _Sum()

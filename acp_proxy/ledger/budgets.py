@@ -186,8 +186,15 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         What was seen earlier than what is kept changes nothing.
         """
 
-    def announce_plan(self, organisation: str, state: PlanState, threshold: int, notice: Notice | None = None) -> bool:
-        """As `announce`, of a window of a plan: once in each."""
+    def announce_plan(
+        self,
+        organisation: str,
+        state: PlanState,
+        threshold: int,
+        notice: Notice | None = None,
+        budget: str | None = None,
+    ) -> bool:
+        """As `announce`, of a window of a plan, or of a budget on it: once in each."""
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         """Count decisions made outside of `hold` and `grant`, which count their own."""

@@ -143,12 +143,15 @@ def changes(
     return [PlanChange(found[0], found[1], PlanWindow(*found[2:])) for found in read(sql, values)]
 
 
-def notice_key(state: PlanState) -> str:
-    """What something is announced under once in a window, as of a budget's account: the user is the sixth."""
+def notice_key(state: PlanState, budget: str | None = None) -> str:
+    """What something is announced under once in a window, as of a budget's account: the user is the sixth.
+
+    Of the window itself, or of a budget on it.
+    """
     import json  # not for a status, which only reads
 
     window = state.told.resets_at or state.first_at
-    return json.dumps(["plan", state.agent, state.told.window, window, None, {"user": state.user}])
+    return json.dumps(["plan", state.agent, state.told.window, window, budget, {"user": state.user}])
 
 
 def _where(organisation: str, user: str | None) -> tuple[str, list[Any]]:

@@ -305,8 +305,15 @@ class SqlLedger(SqlReader):
     def note_plan(self, origin: Origin, windows: Sequence[PlanWindow]) -> list[PlanState]:
         return self._write(lambda run: plans.note(run, origin.organisation, origin.user, origin.agent, windows))
 
-    def announce_plan(self, organisation: str, state: PlanState, threshold: int, notice: Notice | None = None) -> bool:
-        return self._announce((organisation, plans.notice_key(state), threshold), notice)
+    def announce_plan(
+        self,
+        organisation: str,
+        state: PlanState,
+        threshold: int,
+        notice: Notice | None = None,
+        budget: str | None = None,
+    ) -> bool:
+        return self._announce((organisation, plans.notice_key(state, budget), threshold), notice)
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         decisions = list(decided)

@@ -72,6 +72,7 @@ def _json(notice: Notice) -> dict[str, Any]:
         "held": _decimal(notice, notice.held),
         "left": _decimal(notice, left),
         "mode": notice.mode,
+        **({"count_plans": True} if notice.count_plans else {}),
         "window": notice.window,
         "timezone": notice.zone,
         "resets_at": rfc3339_or_none(notice.resets_at),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from acp_proxy.core.budget.refusal import LISTED
 from acp_proxy.core.money import budget_text, is_money
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import SECOND
@@ -103,7 +104,7 @@ def _figures(notice: Notice) -> str:
     unit = f" {_name(notice.unit)}"
     spent, limit = (_amount(notice, amount) for amount in (notice.spent, notice.limit))
     counted = "" if is_money(notice.unit or "") else unit
-    return f"Used: {spent.removesuffix(unit)} of {limit}{counted}{held}."
+    return f"Used: {spent.removesuffix(unit)} of {limit}{counted}{held}.{f' {LISTED}' if notice.count_plans else ''}"
 
 
 def _consequence(notice: Notice) -> str:

@@ -1,24 +1,26 @@
 """A provider's bill beside the ledger: how much of it the meter has seen, and why the rest differs. Renders nothing.
 
-Days are those of UTC on both sides. Only models that are on the bill are compared.
+Days are those of UTC on both sides. Only models that are on the bill are compared, and nothing that a plan covered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.bills import Bill, By, Provider, date_of
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.money import Money
+from acp_proxy.core.scope import PLAN
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import LedgerReader, Query
+from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.ledger.captures import Capture, Cause, Day, Detail
-from acp_proxy.reconcile.cells import Cells, Line, Names, table
+from acp_proxy.reconcile.cells import Cells, Line, Names, Side, ledger_side, table
 from acp_proxy.reconcile.difference import Difference, difference
 from acp_proxy.reconcile.findings import found_in
-from acp_proxy.reconcile.said import Finding
+from acp_proxy.reconcile.said import Finding, money_text
 from acp_proxy.system.errors import UsageError
 
 _MOST_DAYS, _MOST_CAUSES = 400, 100  # that are kept
@@ -49,14 +51,15 @@ def reconcile(
         raise UsageError(f"reconcile: --by {by}: the bill names none; expected one that was asked for by {by}")
     since, until = min(bill.days) * DAY, (max(bill.days) + 1) * DAY
     ours = (("organisation", organisation),)
-    sums = ledger.summed(Query(since, until, ours), ("day", "model", "user"))
+    every = ledger.summed(Query(since, until, ours), ("day", "model", "user", "billing"))
+    sums = [replace(each, key=each.key[:3]) for each in every if each.key[3] != PLAN]
     everything = next(iter(ledger.summed(Query(where=ours), ())), None)
     names = Names(catalog, bill)
-    cells = Cells.of(bill, sums, names)
+    cells = replace(Cells.of(bill, sums, names), days_of_ledger=frozenset(int(each.key[0] or 0) for each in every))
     lines, total = table(bill, sums, names, by, people)
     began = None if everything is None else everything.started_at // DAY
     findings = found_in(cells, bill, names, began)
-    found = (*findings, *_who(lines, by))
+    found = (*findings, *_who(lines, by), *_under_plans([each for each in every if each.key[3] == PLAN], bill, names))
     days = lines if by == "day" else table(bill, sums, names, "day", {})[0]
     return Reconciliation(by, bill.provider, since, until, lines, total, found, difference(cells, bill, names), days)
 
@@ -95,6 +98,18 @@ def detail_of(found: Reconciliation, currency: str) -> Detail:
 def _in(currency: str, costs: Iterable[Money]) -> int:
     """Nano-units."""
     return sum(cost.nano for cost in costs if cost.currency == currency)
+
+
+def _under_plans(sums: Sequence[Sums], bill: Bill, names: Names) -> list[Finding]:
+    """What was left out because it is billed to nobody."""
+    side = Side()
+    for each in sums:
+        if names.is_theirs(each.key[1] if isinstance(each.key[1], str) else None):
+            side = side.plus(ledger_side(each, bill))
+    if not side.tokens and not side.costs:
+        return []
+    says = f"left out: {money_text(side.tokens, side.costs)} in the ledger under a plan, which is on no bill"
+    return [Finding("under_plan", says, None, (), side.tokens, side.costs)]
 
 
 def _who(lines: tuple[Line, ...], by: By) -> list[Finding]:

@@ -15,7 +15,7 @@ from acp_proxy.report.context import context_of, points
 from acp_proxy.report.context_plot import context_plot
 from acp_proxy.report.formats import described, json_in_pieces
 from acp_proxy.report.session import SessionReport
-from acp_proxy.report.tables import notes, parts_of
+from acp_proxy.report.tables import list_price, notes, parts_of
 from acp_proxy.text import table
 from acp_proxy.text.figures import aligned, clean, cost_text, counted, cut, decimals_of, tokens_text
 
@@ -70,7 +70,7 @@ def _head(found: SessionReport) -> str:
         ("when", f"{began:%Y-%m-%d %H:%M} to {until}"),
         ("context", f"{tokens_text(used)} of {tokens_text(size)}" if used is not None and size else ""),
         ("tokens", f"{tokens_text(line.usage.total)} in {counted(line.turns, 'turn')}"),
-        ("cost", cost_text(line.costs, decimals_of(line.costs), at_least=line.cost_at_least > 0)),
+        ("cost", cost_text(line.costs, decimals_of(line.costs), at_least=line.cost_at_least > 0) + list_price(line)),
     )
     return aligned([fact for fact in facts if fact[1]], [False, False])
 

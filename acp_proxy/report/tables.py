@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
+from acp_proxy.core.money import summed
 from acp_proxy.report import Line, Report
 from acp_proxy.report.columns import figures_of
 from acp_proxy.text import table
@@ -78,6 +79,16 @@ def notes(total: Line, before: Sequence[str] = ()) -> list[str]:
     found = [note.format(counted(count, "row")) for count, note in counts if count]
     said = " · ".join([*before, *_under_plans(total), *found])
     return [f"{said} · {_MORE}"] if found else [said] if said else []
+
+
+def list_price(line: Line) -> str:
+    """What of a cost nobody is billed, to stand behind it."""
+    if not line.not_billed:
+        return ""
+    if summed(line.not_billed) == summed(line.costs):
+        return " (list price, not billed)"
+    amount = cost_text(line.not_billed, decimals_of(line.costs))
+    return f" ({amount} of it at list price, not billed)"
 
 
 def _under_plans(total: Line) -> list[str]:

@@ -45,9 +45,9 @@ def used(percent: int, minutes: int = 0, **others: Any) -> PlanWindow:
 class Proxy:
     """One interceptor on a ledger, and what it has its client told."""
 
-    def __init__(self, url: str, home: Path, *, notices: bool = True) -> None:
+    def __init__(self, url: str, home: Path, *, notices: bool = True, **settings: Any) -> None:
         self.worker = LedgerWorker.at(url, {"HOME": str(home)}, Warnings())
-        self.plans = Plans(self.worker, lambda _: ALICE, self._say, clock=lambda: NOON)
+        self.plans = Plans(self.worker, lambda _: ALICE, self._say, clock=lambda: NOON, **settings)
         self.see(Initialized(NOON, 1, Implementation(), Implementation(), notices))
 
     @staticmethod
@@ -188,3 +188,26 @@ async def test_it_is_told_between_whole_lines_before_the_answer_that_ends_the_tu
         assert last["id"] == 7
     finally:
         await asyncio.to_thread(worker.close, 30)
+
+
+async def test_the_configuration_says_when_and_where_people_are_told(url: str, tmp_path: Path) -> None:
+    async with proxy(url, tmp_path, thresholds=(40, 60)) as made:
+        await made.report(used(30))
+        assert made.turn_ends() == []
+        await made.report(used(45, 1))
+        (line,) = made.turn_ends()
+        assert b"40 % of your plan" in line
+        await made.report(used(97, 2))
+        (line,) = made.turn_ends()
+        assert b"60 % of your plan" in line
+    async with proxy(url, tmp_path, thresholds=()) as made:
+        await made.report(used(99, 3))
+        assert made.turn_ends() == []
+
+
+async def test_without_the_editor_only_people_elsewhere_are_told(url: str, tmp_path: Path) -> None:
+    async with proxy(url, tmp_path, in_editor=False) as made:
+        await made.report(used(80))
+        assert made.turn_ends() == []
+    with closing(open_ledger(url, journals=())) as ledger:
+        assert not ledger.announce_plan("default", ledger.plans("default")[0], 75)

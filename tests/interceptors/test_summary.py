@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from acp_proxy.core.entry import Entry, SessionState, UsageLine
-from acp_proxy.core.events import SessionOpened, TurnMetered
+from acp_proxy.core.events import Implementation, Initialized, PlanReported, SessionOpened, TurnMetered
+from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.interceptors.summary import Summary
 from tests.ledger.rows import line, row
 
@@ -17,6 +18,10 @@ def after(*entries: Entry) -> str:
     for entry in entries:
         assert list(summary.on_event(TurnMetered(entry.ended_at, entry, SessionState(), False, False))) == []
     return summary.render()
+
+
+def met(agent: str) -> Initialized:
+    return Initialized(1, 1, client=Implementation(), agent=Implementation(agent), client_notices=False)
 
 
 def turn(*lines: UsageLine, **fields: Any) -> Entry:
@@ -83,3 +88,22 @@ def test_the_summary_imports_nothing_that_takes_long() -> None:
     code = "import sys, acp_proxy.interceptors.summary; print({'rich', 'sqlite3', 'asyncio'} & set(sys.modules))"
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, check=True, text=True, timeout=30).stdout == "set()\n"
+
+
+def test_what_a_plan_covers_is_called_a_list_price() -> None:
+    summary = Summary(billing_of=lambda agent: "plan" if agent == "codex" else None)
+    used = turn(line("claude-sonnet-5", "0.5"))
+    metered = TurnMetered(used.ended_at, used, SessionState(), False, False)
+    window = PlanWindow("five_hour", FULL // 2, "allowed", None, None, 1)
+    summary.on_event(metered)
+    assert "list price" not in summary.render()
+    summary.on_event(met("codex"))
+    summary.on_event(metered)
+    assert summary.render().endswith("\nlist price, not billed: $0.50 under a plan\n")
+    summary.on_event(met("claude"))
+    summary.on_event(PlanReported(1, "s", (window,)))
+    summary.on_event(metered)
+    assert summary.render().endswith("\nlist price, not billed: $1.00 under a plan\n")
+    summary.on_event(PlanReported(1, "s", (PlanWindow("five_hour", FULL, "allowed", None, "in_use", 1),)))
+    summary.on_event(metered)
+    assert summary.render().endswith("\nlist price, not billed: $1.00 under a plan\n")

@@ -276,3 +276,14 @@ def test_the_month_has_all_its_days() -> None:
     """Else the tests above would prove less than they say."""
     assert {each.entry.started_at // A_DAY for each in rows()} == set(range(FIRST, FIRST + DAYS))
     assert isinstance(rows()[0], Row)
+
+
+def test_what_a_plan_covered_is_left_out_and_said(tmp_path: Path) -> None:
+    billed, covered = without(rows(), lambda each: each.origin.user == "bob")
+    seated = [replace(each, origin=replace(each.origin, billing="plan")) for each in covered]
+    found = reconciled(tmp_path, [*billed, *seated], anthropic(whole_month(calls_of(billed))))
+    (only,) = certain(found)
+    assert only.kind == "under_plan"
+    assert only.tokens == sum(sum(call.tokens) for call in calls_of(covered))
+    assert only.says.startswith("left out: ")
+    assert found.total.bill.tokens == found.total.ledger.tokens > 0

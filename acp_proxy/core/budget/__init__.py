@@ -54,6 +54,7 @@ class Budget(Struct, frozen=True):
     hold: int | Literal["auto"] = "auto"  # in the limit's unit
     on_unavailable: OnUnavailable | None = None  # None: as the ledger's
     rates: tuple[tuple[str, int], ...] = ()  # currencies, and nano-units of the limit's that one of each counts as
+    count_plans: bool = False  # of money: counts the list prices of what plans cover, and says so
 
     @property
     def units(self) -> tuple[str, ...]:

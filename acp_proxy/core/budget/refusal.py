@@ -14,6 +14,8 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.money import amount_text, budget_text, exact_text
 from acp_proxy.core.windows import SECOND
 
+LISTED = "What plans cover is counted at its list price, which is not billed."
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -120,7 +122,9 @@ def _figures(standing: Standing, *, estimated: bool = False) -> str:
     running = f", and running turns hold {held}, some of which may come free" if standing.held > 0 else ""
     unit = "" if standing.account.budget.limit.is_money else f" {standing.account.unit}"
     least, why = ("at least ", ", as far as can be told while the turn runs") if estimated else ("", "")
-    return f"Used: {least}{spent.removesuffix(f' {standing.account.unit}')} of {allowed}{unit}{more}{why}{running}."
+    listed = f" {LISTED}" if standing.account.budget.count_plans else ""
+    spent = spent.removesuffix(f" {standing.account.unit}")
+    return f"Used: {least}{spent} of {allowed}{unit}{more}{why}{running}.{listed}"
 
 
 def _least(standing: Standing) -> str:

@@ -98,7 +98,8 @@ def note_plan(desk: Desk, asked: wire.Told) -> list[PlanState]:
 def announce_plan(desk: Desk, asked: wire.PlanAnnouncement) -> Done:
     organisation = desk.claims.organisation(asked.organisation)
     state = replace(asked.state, user=desk.claims.writer(asked.state.user))
-    return Done(desk.ledger.announce_plan(organisation, state, asked.threshold, _noted(desk, asked.notice)))
+    noted = _noted(desk, asked.notice)
+    return Done(desk.ledger.announce_plan(organisation, state, asked.threshold, noted, asked.budget))
 
 
 def plans(desk: Desk, asked: wire.Plans) -> list[PlanState]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from math import inf
 
+from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.plans import PlanState, PlanWindow, followed
 from acp_proxy.interceptors.budgets.circuit_breaker import CircuitBreaker, in_loop
@@ -50,6 +51,16 @@ class KnownPlans:
             in_loop(loop, lambda: self._learn(states))
 
         self._worker.ask(read, _later)
+
+    async def is_first(self, organisation: str, standing: PlanStanding) -> bool:
+        """Whether this process is the one to say that a budget is used up. Without a ledger it is."""
+        state, budget = standing.state, standing.budget
+        if state is None:
+            return True
+        ours = await self._breaker.ask(
+            lambda ledger: ledger.announce_plan(organisation, state, budget.percent, budget=budget.name), lambda _: None
+        )
+        return ours is not False
 
     def _learn(self, states: Iterable[PlanState]) -> None:
         self._read_at = asyncio.get_running_loop().time()

@@ -114,7 +114,7 @@ class PlanLimits(Interceptor):
         if denied is not None:
             refused = self._refused(session, denied, origin, model)
             return refused if request.method == acp.PROMPT else self._messages.refuse_odd(request)
-        self._note(session, standings)
+        await self._note(session, origin, standings)
         return None
 
     def _begins_a_turn(self, request: Request, session: str) -> bool:
@@ -142,17 +142,17 @@ class PlanLimits(Interceptor):
         self._log("info", "budget.plan_refused", budget=name, agent=denied.agent, why=denied.reason)
         return self._messages.refuse(session, name, text)
 
-    def _note(self, session: str, standings: Sequence[PlanStanding]) -> None:
-        """What is to be said of a prompt that goes: once in each window of a plan."""
+    async def _note(self, session: str, origin: Origin, standings: Sequence[PlanStanding]) -> None:
+        """What is to be said of a prompt that goes: once in each window of a plan, whichever process says it."""
         for standing in standings:
             key = (standing.budget.name, standing.agent, standing.until)
             if key in self._told or (standing.reason is None and standing.used is not None):
                 continue
             self._told.add(key)
-            if standing.decision == "warn":
+            if standing.decision == "warn" and await self._plans.is_first(origin.organisation, standing):
                 text = self._exceeded(standing, self._clock())
                 self._untold.setdefault(session, []).append((standing.budget.name, text))
-            elif standing.reason is None:
+            if standing.reason is None:
                 self._log(
                     "info",
                     "budget.plan_unknown",

@@ -139,8 +139,15 @@ class HubLedger(HubReader):
     def note_plan(self, origin: Origin, windows: Sequence[PlanWindow]) -> list[PlanState]:
         return self._hub.call(wire.NOTE_PLAN, wire.Told(origin, list(windows)))
 
-    def announce_plan(self, organisation: str, state: PlanState, threshold: int, notice: Notice | None = None) -> bool:
-        asked = wire.PlanAnnouncement(organisation, state, threshold, notice)
+    def announce_plan(
+        self,
+        organisation: str,
+        state: PlanState,
+        threshold: int,
+        notice: Notice | None = None,
+        budget: str | None = None,
+    ) -> bool:
+        asked = wire.PlanAnnouncement(organisation, state, threshold, notice, budget)
         return self._hub.call(wire.ANNOUNCE_PLAN, asked).done
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:

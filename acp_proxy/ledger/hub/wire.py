@@ -240,12 +240,13 @@ class Plans(Struct, frozen=True):
 
 
 class PlanAnnouncement(Struct, frozen=True):
-    """A window of a plan that reached a threshold."""
+    """A window of a plan that reached a threshold, its own or that of a budget on it."""
 
     organisation: str
     state: PlanState
     threshold: int
     notice: Notice | None = None
+    budget: str | None = None
 
 
 class Decisions(Struct, frozen=True):

@@ -80,6 +80,7 @@ function item(budget, timeZone) {
       make("span", {}, resetText(budget, timeZone)),
     ),
     uncounted(budget),
+    budget.count_plans ? make("p", { class: "quiet" }, "What plans cover is counted at its list price, which is not billed.") : null,
     MODES[budget.mode] ? make("p", { class: "quiet" }, MODES[budget.mode]) : null,
   );
 }

@@ -97,6 +97,7 @@
  * @property {string | null} resets_at
  * @property {string} unit a currency, "tokens" or "turns"
  * @property {"shadow" | "warn" | "enforce"} mode
+ * @property {boolean} [count_plans] whether list prices of what plans cover are in `spent`
  * @property {string} limit
  * @property {string} granted
  * @property {string} spent

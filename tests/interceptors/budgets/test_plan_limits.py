@@ -135,6 +135,20 @@ async def test_a_budget_that_warns_says_it_once_in_a_window_before_the_agents_wo
     assert made.decisions() == {"warn": 2}
 
 
+async def test_a_budget_that_warns_says_it_once_whichever_process_has_the_prompt(tmp_path: Path) -> None:
+    texts = []
+    for _ in range(2):
+        async with limited(tmp_path, replace(KEEP, mode="warn")) as made:
+            kept(made, FIVE)
+            assert await made.prompt(2)
+            made.finish(2)
+            texts += made.texts()
+    assert len(texts) == 1
+    async with limited(tmp_path, replace(KEEP, mode="warn", name="another")) as made:
+        assert await made.prompt(2)
+        assert len(made.texts()) == 1  # another budget on the same window is another matter
+
+
 async def test_a_budget_in_shadow_only_counts(tmp_path: Path) -> None:
     async with limited(tmp_path, replace(KEEP, mode="shadow")) as made:
         kept(made, FIVE)
