@@ -48,6 +48,7 @@ _ASKED: dict[str, list[dict[str, str]]] = {
     ],
     "/api/budgets": [{}],
     "/api/bills": [{}],
+    "/api/plans": [{}, {"user": "bob"}, {"agent": "agent-of-bob"}],
     "/api/live": [{}],
 }
 
