@@ -7,14 +7,11 @@ A plan is an account's: another machine, and the plan's own client, move it too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from msgspec import Struct
 
 from acp_proxy.core.windows import DAY, HOUR, SECOND
-
-if TYPE_CHECKING:
-    from acp_proxy.core.entry import Billing
 
 FULL = 1_000_000  # of `used`
 THRESHOLDS = (75, 90, 95)  # percent at which people are told, unless the configuration says otherwise
@@ -122,7 +119,7 @@ def _is_another(told: PlanWindow, last: PlanWindow) -> bool:
     return told.used is not None and last.used is not None and (last.used - told.used) * 100 >= FULL
 
 
-def billed_as(windows: Sequence[PlanWindow]) -> Billing:
+def billed_as(windows: Sequence[PlanWindow]) -> Literal["plan", "tokens"]:
     """What an agent tells windows of is a plan, whatever the configuration thinks; but for what is paid beside it."""
     return "tokens" if windows[-1].overage == OVERAGE else "plan"
 
