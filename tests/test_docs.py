@@ -90,7 +90,7 @@ def sections() -> dict[str, str]:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    return subcommands(parser())
+    return subcommands(parser(complete=True))
 
 
 def subcommands(command: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -12,8 +12,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_proxy.cli import options, overview
-from acp_proxy.cli.commands import main_of, parser
+from acp_proxy.cli import options
+from acp_proxy.cli.commands import command_of, parser
 from acp_proxy.config import ConfigError
 from acp_proxy.ledger import LedgerError
 from acp_proxy.system.errors import UsageError
@@ -56,8 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answered(arguments: Namespace) -> int:
     """The exit status. Raises LedgerError for what is the fault of a ledger that another program has changed."""
     try:
-        main = overview.main if arguments.command is None else main_of(arguments.command)
-        return main(arguments)
+        if arguments.command is None:
+            from acp_proxy.cli import overview
+
+            return overview.main(arguments)
+        return command_of(arguments.command).main(arguments)
     except (UsageError, ConfigError, LedgerError, OSError):
         raise
     except Exception as error:

@@ -32,11 +32,20 @@ def add_zone(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tz", metavar="ZONE", help="a time zone such as Europe/Berlin; by default the local one")
 
 
-def add_action(actions: argparse._SubParsersAction[Any], name: str, says: str, example: str) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = actions.add_parser(
-        name, help=says, description=f"{says[:1].upper()}{says[1:]}.", epilog=f"Example: acp-proxy {example}"
-    )
+def add_action(actions: argparse._SubParsersAction[Any], name: str, says: str, shown: str) -> argparse.ArgumentParser:
+    """`shown` is an example: what follows `acp-proxy` in the last line of its help."""
+    made = add_command(actions, name, says)
+    made.epilog = example(shown)
     return made
+
+
+def add_command(actions: argparse._SubParsersAction[Any], name: str, says: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = actions.add_parser(name, help=says, description=f"{says[:1].upper()}{says[1:]}.")
+    return made
+
+
+def example(words: str) -> str:
+    return f"Example: acp-proxy {words}"
 
 
 def text(given: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from acp_proxy.system.errors import UsageError
@@ -14,7 +14,15 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, allow_abbrev=False, **options)
+        self.describe: Callable[[Parser], None] | None = None  # adds the options, once something is parsed
         self._asked: Sequence[str] = ()  # the words that are being parsed
+
+    def described(self) -> Parser:
+        """With all of its options."""
+        describe, self.describe = self.describe, None
+        if describe is not None:
+            describe(self)
+        return self
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self._in_our_words(message)}; see {self.prog} --help")
@@ -49,6 +57,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Whatever is left over is complained of here, where the command is known that does not have it."""
+        self.described()
         self._asked = args or ()
         found, unknown = super().parse_known_args(args, namespace)
         if not unknown:

@@ -136,14 +136,14 @@ def main() -> int:
 
 def mark(shell: str) -> str:
     """A line that is another one where the script was made of other commands or options than there are."""
-    made_of = (sorted(_described(parser())), _CHOICES, _VALUES, _FILE, _BETTER.get(shell), _ENDINGS[shell])
+    made_of = (sorted(_described(parser(complete=True))), _CHOICES, _VALUES, _FILE, _BETTER.get(shell), _ENDINGS[shell])
     return f"# Made by scripts/build-completion, of options {hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}\n"
 
 
 def _made(shell: str) -> str:
     import shtab  # type: ignore[import-not-found, unused-ignore]  # in the group `completion`
 
-    whole = parser()
+    whole = parser(complete=True)
     _prepare(whole, _FILE)
     text: str = shtab.complete(whole, shell=shell)
     for old, new in _BETTER.get(shell, ()):

@@ -32,7 +32,7 @@ def page() -> str:
 
 def names() -> list[str]:
     """All commands as they are typed, each before those below it."""
-    return ["acp-proxy", *_below(parser(), "acp-proxy")]
+    return ["acp-proxy", *_below(parser(complete=True), "acp-proxy")]
 
 
 def printed(name: str) -> str:

@@ -15,8 +15,6 @@ from acp_proxy.config.checks import WINDOWS
 from acp_proxy.core.budget import Mode, OnExceed, Per
 from acp_proxy.core.budget.plan_limits import OnOverage
 
-NAME = "budget"
-SAYS = "budgets: what is left, and how to allow more for a while"
 EXAMPLE = "budget list"
 
 

@@ -8,8 +8,6 @@ import sys
 from acp_proxy.cli import arguments
 from acp_proxy.completion import SHELLS
 
-NAME = "completion"
-SAYS = "a script that lets a shell complete commands and options"
 EXAMPLE = "completion bash"
 
 

@@ -10,8 +10,6 @@ from acp_proxy.cli import arguments, options
 from acp_proxy.report import formats
 from acp_proxy.text.figures import aligned, clean
 
-NAME = "config"
-SAYS = "every value of the configuration, and where it comes from"
 EXAMPLE = "config --json"
 
 

@@ -6,8 +6,6 @@ import argparse
 
 from acp_proxy.cli import arguments
 
-NAME = "demo"
-SAYS = "a session against a bundled agent, without network or key"
 EXAMPLE = "demo"
 
 

@@ -8,8 +8,6 @@ import sys
 
 from acp_proxy.cli import arguments, options
 
-NAME = "doctor"
-SAYS = "check configuration, ledger and catalog"
 EXAMPLE = "doctor --rebuild"
 
 

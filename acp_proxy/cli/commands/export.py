@@ -11,8 +11,6 @@ from acp_proxy.cli import arguments, options
 from acp_proxy.focus.columns import FIRST, VERSIONS
 from acp_proxy.ledger import Query, open_reader
 
-NAME = "export"
-SAYS = "spend in the columns of FinOps FOCUS, for chargeback"
 EXAMPLE = "export --focus --since 2026-10 --until 2026-11"
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from acp_proxy.cli import options
 from acp_proxy.cli.commands import hub_administration
 
-NAME = "hub"
-SAYS = "one service for a team: sign-in, budgets and reports, with no database password on any machine"
 EXAMPLE = "hub --config /etc/acp-proxy/hub.toml"
 
 

@@ -10,8 +10,6 @@ import time
 from acp_proxy.cli import arguments, options
 from acp_proxy.system.errors import UsageError
 
-NAME = "import"
-SAYS = "what agents wrote of their calls into files of their own, also from before acp-proxy"
 EXAMPLE = "import --dry-run"
 
 

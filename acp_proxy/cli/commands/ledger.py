@@ -10,8 +10,6 @@ from acp_proxy.cli import arguments, options
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.text.figures import clean, counted
 
-NAME = "ledger"
-SAYS = "copy a ledger into another one"
 EXAMPLE = "ledger copy --to postgresql://db.example.com/acp_proxy"
 
 

@@ -9,8 +9,6 @@ import sys
 from acp_proxy.cli import arguments
 from acp_proxy.system.errors import UsageError
 
-NAME = "login"
-SAYS = "sign this machine in at a hub"
 EXAMPLE = "login https://hub.example.com"
 
 

@@ -9,8 +9,6 @@ import sys
 from acp_proxy.cli import arguments
 from acp_proxy.system.errors import UsageError
 
-NAME = "logout"
-SAYS = "end what login began, at the hub as well"
 EXAMPLE = "logout"
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from acp_proxy.cli import arguments, options
 
-NAME = "metrics"
-SAYS = "the metrics for Prometheus, in a file for node_exporter or on stdout"
 EXAMPLE = "metrics --textfile /var/lib/node_exporter/acp-proxy.prom"
 
 

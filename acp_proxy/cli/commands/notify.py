@@ -8,8 +8,6 @@ import time
 
 from acp_proxy.cli import arguments, options
 
-NAME = "notify"
-SAYS = "try the webhooks for notifications"
 EXAMPLE = "notify test"
 
 

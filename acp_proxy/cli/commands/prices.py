@@ -11,8 +11,6 @@ from acp_proxy.cli import options
 from acp_proxy.cli.arguments import add_action, add_common, text, tokens
 from acp_proxy.core.usage import Usage
 
-NAME = "prices"
-SAYS = "what models cost"
 EXAMPLE = "prices show claude-sonnet-5"
 
 

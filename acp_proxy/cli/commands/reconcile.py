@@ -14,8 +14,6 @@ from acp_proxy.cli import arguments, options
 from acp_proxy.ledger import open_reader
 from acp_proxy.text.times import UTC_ZONE
 
-NAME = "reconcile"
-SAYS = "a provider's bill beside the ledger, and why they differ"
 EXAMPLE = "reconcile anthropic usage.json cost.json --by model"
 
 

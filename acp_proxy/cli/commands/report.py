@@ -15,8 +15,6 @@ from acp_proxy.report import BY, FILTERS, Report, formats, query, report, tables
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text.times import DAYS, Zone
 
-NAME = "report"
-SAYS = "what was spent"
 EXAMPLE = "report --by model --since 7d"
 
 

@@ -7,8 +7,6 @@ import argparse
 from acp_proxy.cli import arguments
 from acp_proxy.system.errors import UsageError
 
-NAME = "run"
-SAYS = "relay an agent and meter it"
 EXAMPLE = "run --budget 5 -- claude-agent-acp"
 
 

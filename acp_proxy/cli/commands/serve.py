@@ -9,8 +9,6 @@ import sys
 from acp_proxy.cli import arguments, options
 from acp_proxy.config import load_to_answer
 
-NAME = "serve"
-SAYS = "the ledger as a page for browsers, and metrics for Prometheus"
 EXAMPLE = "serve --port 8080"
 
 

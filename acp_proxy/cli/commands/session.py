@@ -12,8 +12,6 @@ from acp_proxy.cli.arguments import add_common, add_zone, text
 from acp_proxy.ledger import open_reader
 from acp_proxy.system.errors import UsageError
 
-NAME = "session"
-SAYS = "one session: its turns, tokens, cost, and context as a plot"
 EXAMPLE = "session last"
 
 

@@ -10,8 +10,6 @@ from acp_proxy.cli import arguments, options
 from acp_proxy.setup import NAMES
 from acp_proxy.system.errors import UsageError
 
-NAME = "setup"
-SAYS = "put the agents of an editor behind acp-proxy"
 EXAMPLE = "setup zed --dry-run"
 
 

@@ -9,8 +9,6 @@ from acp_proxy.cli import arguments, options
 from acp_proxy.status.overview import FIELDS
 from acp_proxy.system.errors import UsageError
 
-NAME = "status"
-SAYS = "one line: today's spend, what is left of a budget, the last turn"
 EXAMPLE = "status --format '{today} {left}'"
 
 

@@ -9,8 +9,6 @@ import sys
 from acp_proxy.cli import arguments
 from acp_proxy.system.errors import UsageError
 
-NAME = "whoami"
-SAYS = "whom a hub knows you as: user, role, team, organisation"
 EXAMPLE = "whoami"
 
 

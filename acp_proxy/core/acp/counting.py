@@ -12,12 +12,13 @@ import msgspec
 from msgspec import Struct, field
 
 from acp_proxy.core.acp.characters import text_length
-from acp_proxy.core.acp.names import ENDED, FAILED, OUTPUT_UPDATES, THOUGHT_UPDATES
+from acp_proxy.core.acp.names import OUTPUT_UPDATES, THOUGHT_UPDATES
 from acp_proxy.core.acp.reading import Update, meta_of
 from acp_proxy.core.acp.values import count, label, mapping, number, text
 from acp_proxy.core.events import Counters, Meta, ModelCounters
 from acp_proxy.core.jsonrpc import decode
 from acp_proxy.core.money import Money, currency_code
+from acp_proxy.core.stop_reasons import ENDED, FAILED
 
 _LARGE = 1 << 18  # bytes of a line above which its parts are not measured one by one
 _DIGITS = 16  # of the largest count

@@ -78,9 +78,6 @@ WORKING = frozenset({"running", "requires_action"})  # states of v2 in which a t
 
 PERMISSION_CANCELLED: Mapping[str, Mapping[str, str]] = {"outcome": {"outcome": "cancelled"}}
 
-ENDED = "end_turn"  # where an agent gives no reason
-CANCELLED = "cancelled"
-FAILED = "error"  # v2's reason, and ours for a JSON-RPC error
 INVALID_REQUEST: Mapping[str, Any] = {
     "code": -32600,
     "message": "Invalid request: each has to be a line of its own, with an id of its own that is a text or an integer",

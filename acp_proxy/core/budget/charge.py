@@ -7,21 +7,18 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.acp import CANCELLED, FAILED
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.contribution import Contribution
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope
 from acp_proxy.core.session_ids import booked
+from acp_proxy.core.stop_reasons import CANCELLED, FAILED, LOST
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
 
 PRESUMED = "the proxy died during the turn: what it held"
 """The `detail` of a row that says what its turn held, because no process survived to report its usage."""
-
-LOST = frozenset({"crashed", "disconnected"})
-"""Why turns end without a line that ends them: a side is gone."""
 
 _BROKEN_OFF = LOST | {CANCELLED, FAILED}  # some agents tell of such a turn with the next
 

@@ -14,6 +14,7 @@ from acp_proxy.core.conversation.sessions import Session
 from acp_proxy.core.conversation.turns import Elapsed, OpenTurn
 from acp_proxy.core.events import Event, Turn, UpdateSeen
 from acp_proxy.core.jsonrpc import Response
+from acp_proxy.core.stop_reasons import CANCELLED, ENDED, FAILED
 
 
 class Lifecycle:
@@ -97,5 +98,5 @@ class Lifecycle:
 def _ending(response: Response) -> Ending:
     if response.error is not None:
         withdrawn = response.error.get("code") == acp.REQUEST_CANCELLED
-        return Ending(acp.CANCELLED if withdrawn else acp.FAILED)
-    return Ending(acp.ENDED) if acp.accepts(response.result) else acp.ending(response.result)
+        return Ending(CANCELLED if withdrawn else FAILED)
+    return Ending(ENDED) if acp.accepts(response.result) else acp.ending(response.result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from acp_proxy.core.acp import CANCELLED, FAILED, Ending, Info, ending
+from acp_proxy.core.acp import Ending, Info, ending
 from acp_proxy.core.conversation.turns import OpenTurn, SessionCounts
 from acp_proxy.core.events import (
     AnsweredLate,
@@ -16,6 +16,7 @@ from acp_proxy.core.events import (
     TurnStarted,
 )
 from acp_proxy.core.jsonrpc import Response
+from acp_proxy.core.stop_reasons import CANCELLED, FAILED
 
 
 class Session:

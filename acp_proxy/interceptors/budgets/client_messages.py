@@ -8,6 +8,7 @@ from acp_proxy.core import acp
 from acp_proxy.core.effects import Send
 from acp_proxy.core.events import Initialized, Side
 from acp_proxy.core.jsonrpc import Request
+from acp_proxy.core.stop_reasons import ENDED
 from acp_proxy.interceptor import Refusal
 
 _INVALID_PARAMS = -32602
@@ -36,7 +37,7 @@ class ClientMessages:
         if self._style == "error" or self._version >= 2:
             return Refusal(error={"code": _INTERNAL_ERROR, "message": text, "data": {"details": text}})
         return Refusal(
-            result={"stopReason": acp.ENDED, "_meta": {"acp-proxy": {"budget": budget}}},
+            result={"stopReason": ENDED, "_meta": {"acp-proxy": {"budget": budget}}},
             effects=(Send(Side.CLIENT, acp.message_line(session, text)),),
         )
 

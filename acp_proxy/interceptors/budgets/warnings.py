@@ -15,11 +15,12 @@ from typing import Literal
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.budget.charge import LOST, uncounted
+from acp_proxy.core.budget.charge import uncounted
 from acp_proxy.core.budget.refusal import uncounted_text, warning_text
 from acp_proxy.core.effects import Send
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.notice import threshold_reached
+from acp_proxy.core.stop_reasons import LOST
 from acp_proxy.interceptors.budgets.client_messages import ClientMessages
 from acp_proxy.interceptors.budgets.running_turns import Running
 from acp_proxy.ledger import LedgerError, Warn

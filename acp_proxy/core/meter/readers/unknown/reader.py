@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.acp import CANCELLED
 from acp_proxy.core.events import Counters, UpdateSeen, UsageReported
 from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.counters import Reading, is_empty
@@ -14,6 +13,7 @@ from acp_proxy.core.meter.readers.unknown.counted import CountedTurn
 from acp_proxy.core.meter.readers.unknown.one_call import ComparedTurn
 from acp_proxy.core.meter.readers.unknown.session import UnknownSession
 from acp_proxy.core.meter.readers.unknown.told import ToldByUnknown
+from acp_proxy.core.stop_reasons import CANCELLED
 from acp_proxy.core.usage import NOTHING, Usage
 
 
