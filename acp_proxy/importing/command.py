@@ -28,7 +28,7 @@ from acp_proxy.system.project import project_of
 from acp_proxy.text.times import SECOND
 
 _UNSETTLED = 60 * SECOND  # what is younger may not be written to its end
-_AT_ONCE = 2048  # rows that are appended together
+_AT_ONCE = 4096  # rows that are appended together
 
 Progress = Callable[[str, int, int], None]  # an agent, how many of its files are done, and of how many
 

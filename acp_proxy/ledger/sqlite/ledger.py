@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import NoLedgerError, Warn, log_warning
+from acp_proxy.ledger import NoLedgerError, Row, Warn, log_warning
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
@@ -31,6 +31,9 @@ from acp_proxy.ledger.sqlite.statements import Statements
 from acp_proxy.ledger.statements import Run
 
 T = TypeVar("T")
+
+_MANY = 1000  # rows of an import or a copy, which are all over the indexes
+_CACHE_FOR_MANY = 32 * 1024  # KB
 
 
 class SqliteLedger(SqlLedger):
@@ -70,6 +73,12 @@ class SqliteLedger(SqlLedger):
         library = f"SQLite {sqlite3.sqlite_version}"
         how = ", synchronous" if self._synchronous else ""
         return f"{self.path}: {sized(rows, size)}, schema {len(MIGRATIONS)}, {library}{how}"
+
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+        if len(rows) >= _MANY:
+            with translated(self.path):
+                self._database.current().execute(f"PRAGMA cache_size = -{_CACHE_FOR_MANY}")
+        return super().append(rows, in_order=in_order)
 
     def close(self) -> None:
         self._database.close()

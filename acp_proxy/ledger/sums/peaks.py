@@ -39,7 +39,7 @@ ON CONFLICT (org_id, series) DO UPDATE SET {", ".join(f"{column} = excluded.{col
 
 def note(run: Run, written: Additions) -> None:
     """Of series that these additions have made less: whoever adds to them waits until the transaction ends."""
-    for (organisation, level, series, _), counts in sorted(written.counts.items()):
+    for (organisation, level, series, _), counts in sorted(written.counts().items()):
         added = [counts[index] for index in _PLACES]
         if level != WHOLE or min(added) >= 0:
             continue

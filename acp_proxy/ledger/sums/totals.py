@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from operator import add
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
@@ -72,15 +73,17 @@ WHERE t.org_id = ? AND t.started_at >= ? AND t.started_at < ?
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 """
 
+_K = TypeVar("_K")
 Series = tuple[str | None, ...]  # values of `SERIES`
 _Key = tuple[str, int, str, int]  # organisation, level, series, bucket
+_Quarter = tuple[str, str, int]  # organisation, series, quarter hour
 
 
 class Additions(Struct):
     """The increments of rows to totals, collected before they are written."""
 
     series: dict[tuple[str, str], Series] = field(default_factory=dict)  # by organisation and id
-    counts: dict[_Key, list[int]] = field(default_factory=dict)
+    quarters: dict[_Quarter, list[int]] = field(default_factory=dict)
     prepared: list[Statement] | None = None
 
     @classmethod
@@ -140,22 +143,33 @@ class Additions(Struct):
         """The increments, in the order of keys, so that two transactions never wait for each other."""
         if self.prepared is not None:
             return self.prepared
-        return insertions("total", [(*key, *self.counts[key]) for key in sorted(self.counts)], _ADD)
+        return insertions("total", [(*key, *numbers) for key, numbers in sorted(self.counts().items())], _ADD)
+
+    def counts(self) -> dict[_Key, list[int]]:
+        """Of the buckets of all levels."""
+        counts: dict[_Key, list[int]] = {}
+        for (organisation, name, quarter), added in self.quarters.items():
+            for level, bucket in enumerate((*(quarter // size for size in LEVELS), 0)):
+                _count(counts, (organisation, level, name, bucket), added)
+        return counts
 
     def _add(
         self, organisation: str, series: Series, quarter: int, counts: Sequence[int], times: tuple[int, int]
     ) -> None:
         name = _series_id(series)
         self.series[organisation, name] = series
-        for level, bucket in enumerate((*(quarter // size for size in LEVELS), 0)):
-            key = (organisation, level, name, bucket)
-            so_far = self.counts.get(key)
-            if so_far is None:
-                self.counts[key] = [*counts, *times]
-                continue
-            for index, count in enumerate(counts):
-                so_far[index] += count
-            so_far[-2:] = min(so_far[-2], times[0]), max(so_far[-1], times[1])
+        _count(self.quarters, (organisation, name, quarter), [*counts, *times])
+
+
+def _count(counts: dict[_K, list[int]], key: _K, added: Sequence[int]) -> None:
+    """With the earlier of the times at its end, and the later."""
+    so_far = counts.get(key)
+    if so_far is None:
+        counts[key] = list(added)
+        return
+    first_at, last_at = min(so_far[-2], added[-2]), max(so_far[-1], added[-1])
+    counts[key] = [*map(add, so_far, added)]
+    counts[key][-2:] = first_at, last_at
 
 
 def rebuild(run: Run, organisations: Iterable[str], *, with_billing: bool = True) -> None:

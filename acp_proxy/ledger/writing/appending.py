@@ -25,7 +25,8 @@ from acp_proxy.ledger.sums.totals import Additions
 from acp_proxy.ledger.turn_work import works
 from acp_proxy.ledger.writing import at_once
 from acp_proxy.ledger.writing.at_once import Known
-from acp_proxy.ledger.writing.rows import Prepared, begin_sessions
+from acp_proxy.ledger.writing.rows import Prepared
+from acp_proxy.ledger.writing.sessions import begin_sessions
 
 
 class Appending:
@@ -52,7 +53,8 @@ class Appending:
         if not self.begins_nothing:  # on a new connection less is known
             raise NotAsAssumedError
         parts, journey = self._parts, Journey()
-        journey.add([*parts.rows.all_new, *parts.rows.lines, *parts.rows.sessions])
+        sessions = [each for chapter in parts.rows.sessions for each in chapter.one_by_one()]
+        journey.add([*parts.rows.all_new, *parts.rows.lines, *sessions])
         self.due = pending_rows.note(journey, self._rows)
         journey.add([*parts.beside, *parts.additions.statements(), *parts.tallies])
         journey.add(list(at_once.ends(self._rows, self._known, self._dialect)))
@@ -68,7 +70,7 @@ class Appending:
             parts, journey = self._of_new(parts.rows.new(chain.from_iterable(turns()))), Journey()
         rows = parts.rows.rows
         journey.add(parts.rows.lines)
-        sessions = journey.add(parts.rows.sessions)
+        sessions = journey.add([chapter.together for chapter in parts.rows.sessions])
         series = journey.add(parts.additions.unsure(self._known.series))
         self.due = [] if self._dialect.serial else pending_rows.note(journey, rows)
         ending = holding.Ending(journey, self._rows)
@@ -79,7 +81,7 @@ class Appending:
             raise NotAsAssumedError
 
         self.new = len(rows)
-        first = begin_sessions(run, rows, sessions())
+        first = begin_sessions(run, parts.rows.sessions, sessions())
         note_sessions(run, first)
         execute(run, [*of_unpriced(rows), *parts.beside])
         ended = ending.settle(run)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from acp_proxy.core.entry import COST_TOLD, Entry, Origin, SessionState, UsageLine
+from acp_proxy.core.entry import COST_TOLD, Origin, SessionState, UsageLine
 from acp_proxy.core.money import NANO, Money, currency_code, summed
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
@@ -19,42 +19,10 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading.rows import money
-from acp_proxy.ledger.statements import Run, Statement, insertions
+from acp_proxy.ledger.statements import Statement, insertions
+from acp_proxy.ledger.writing.sessions import Chapter, chapters
 from acp_proxy.system.decoding import json_decoder
 
-# What a row does not know of its session does not replace what an earlier one knew.
-_UPSERT_SESSION = f"""
-INSERT INTO session VALUES ({", ".join("?" * 22)})
-ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
-    team = excluded.team,
-    project = excluded.project,
-    agent_version = excluded.agent_version,
-    client = excluded.client,
-    title = CASE WHEN excluded.title IS NULL OR excluded.titled_at < session.titled_at
-        THEN session.title ELSE excluded.title END,
-    title_folded = CASE WHEN excluded.title IS NULL OR excluded.titled_at < session.titled_at
-        THEN session.title_folded ELSE excluded.title_folded END,
-    titled_at = CASE WHEN excluded.title IS NULL OR excluded.titled_at < session.titled_at
-        THEN session.titled_at ELSE excluded.titled_at END,
-    model = coalesce(excluded.model, session.model),
-    context_estimated = CASE WHEN excluded.context_used IS NULL
-        THEN session.context_estimated ELSE excluded.context_estimated END,
-    context_used = coalesce(excluded.context_used, session.context_used),
-    context_size = coalesce(excluded.context_size, session.context_size),
-    agent_cost_nano = coalesce(excluded.agent_cost_nano, session.agent_cost_nano),
-    agent_cost_currency = coalesce(excluded.agent_cost_currency, session.agent_cost_currency),
-    counters = coalesce(excluded.counters, session.counters),
-    started_at = CASE WHEN excluded.started_at < session.started_at
-        THEN excluded.started_at ELSE session.started_at END,
-    ended_at = CASE WHEN excluded.ended_at < session.ended_at THEN session.ended_at ELSE excluded.ended_at END,
-    later_rows = session.later_rows + 1
-{{condition}}
-RETURNING later_rows
-"""
-_IN_ORDER = _UPSERT_SESSION.format(condition="")
-# A row may come late, from a journal: then only the session's beginning is news.
-_BY_TIME = _UPSERT_SESSION.format(condition="WHERE excluded.ended_at >= session.ended_at")
-_BEGIN_SESSION = f"UPDATE session SET started_at = ? WHERE {OF_SESSION} AND started_at > ?"
 NOTE_TITLE = f"UPDATE session SET title = ?, title_folded = ?, titled_at = ? WHERE {OF_SESSION} AND titled_at <= ?"
 STATE = f"""
 SELECT context_used, context_size, context_estimated, agent_cost_nano, agent_cost_currency, counters, model, title
@@ -84,16 +52,16 @@ class Prepared(Struct, frozen=True):
     rows: Sequence[Row]
     turns: Sequence[Statement]
     lines: Sequence[Statement]
-    sessions: Sequence[Statement]  # one a row
+    sessions: Sequence[Chapter]
 
     @classmethod
     def of(cls, rows: Sequence[Row], *, in_order: bool) -> Prepared:
         """`in_order` as in `Ledger.append`."""
-        turns = insertions("turn", [_turn_values(row) for row in rows], _UNLESS_THERE)
+        by_key = sorted(rows, key=lambda row: (row.origin.organisation, row.entry.id))  # near each other in the tables
+        turns = insertions("turn", [_turn_values(row) for row in by_key], _UNLESS_THERE)
         # Where the turn is there its lines are, too: who learns of that only afterwards takes all back.
-        lines = insertions("line", [values for row in rows for values in line_values(row)], " ON CONFLICT DO NOTHING")
-        upsert = _IN_ORDER if in_order else _BY_TIME
-        return cls(rows, turns, lines, [(upsert, _session_values(row)) for row in rows])
+        lines = insertions("line", [values for row in by_key for values in line_values(row)], " ON CONFLICT DO NOTHING")
+        return cls(rows, turns, lines, chapters(rows, in_order=in_order))
 
     @property
     def all_new(self) -> list[Statement]:
@@ -109,18 +77,6 @@ class Prepared(Struct, frozen=True):
                 inserted.remove(key)
                 rows.append(row)
         return rows
-
-
-def begin_sessions(run: Run, rows: Iterable[Row], later_rows: Iterable[Sequence[tuple[Any, ...]]]) -> list[Row]:
-    """Those that are the first of their session, by what the statements of `Prepared.sessions` found."""
-    first = []
-    for row, found in zip(rows, later_rows, strict=True):
-        if not found:  # it came late
-            started_at = row.entry.started_at
-            run(_BEGIN_SESSION, (started_at, *key_values(row.origin, booked(row.entry.session)), started_at))
-        elif found[0][0] == 0:
-            first.append(row)
-    return first
 
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
@@ -173,41 +129,6 @@ def line_values(row: Row) -> Iterator[tuple[object, ...]]:
             cost.currency if cost else None,
             line.price_row,
         )
-
-
-def _session_values(row: Row) -> tuple[object, ...]:
-    origin, entry = row.origin, row.entry
-    state = row.state or _state_after(entry)
-    return (
-        *key_values(origin, booked(entry.session)),
-        origin.team,
-        origin.project,
-        origin.agent_version,
-        origin.client,
-        state.title,
-        0 if state.title is None else entry.ended_at if state.titled_at is None else state.titled_at,
-        state.model,
-        state.context_used,
-        state.context_size,
-        int(state.context_estimated),
-        *_agent_cost_values(state),
-        msgspec.json.encode(state.counters).decode() if state.counters else None,
-        entry.started_at,
-        entry.ended_at,
-        None if state.title is None else state.title.casefold(),
-        0,
-    )
-
-
-def _agent_cost_values(state: SessionState) -> tuple[int | None, str | None]:
-    """One that is still at 0 has no currency."""
-    if state.agent_cost is not None:
-        return state.agent_cost.nano, state.agent_cost.currency
-    return (0, "") if state.from_zero else (None, None)
-
-
-def _state_after(entry: Entry) -> SessionState:
-    return SessionState(context_used=entry.context_used, context_size=entry.context_size, model=entry.model)
 
 
 def costs_of(dialect: Dialect, key: Sequence[str]) -> tuple[str, Sequence[str]]:
