@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options ec5370a074985327
+# Made by scripts/build-completion, of options 82638dcc099e472e
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:

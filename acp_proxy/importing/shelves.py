@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -17,6 +18,7 @@ from acp_proxy.books import (
     Call,
     NotUnderstood,
     claude,
+    cline,
     codex,
     copilot,
     databases,
@@ -148,6 +150,13 @@ def _opencode_calls(path: Path, session: str | None = None) -> Iterator[Found]:
     yield from opencode_files.read_messages(_content(path), map(_content, opencode_files.messages(path)))
 
 
+def _cline(path: Path, session: str | None = None) -> Iterator[Found]:  # noqa: ARG001  (a file is not long)
+    about = b""
+    with suppress(BookUnreadableError):  # it tells the directory alone
+        about = _content(cline.about(path))
+    yield from cline.read(_content(path), about)
+
+
 def _is_of_opencode(path: Path, session: str) -> bool:
     return path.suffix != ".json" or path.stem == session
 
@@ -167,6 +176,7 @@ SHELVES: Mapping[str, Shelf] = {
         Shelf("opencode", _opencode, _opencode_calls, _is_of_opencode),
         Shelf("kilo", kilo.files, _database(kilo.read), _is_any),
         Shelf("goose", goose.files, _database(goose.read), _is_any),
+        Shelf("cline", cline.files, _cline),
         Shelf("copilot", copilot.files, _lines(copilot.read)),
         Shelf("kimi", kimi.files, _kimi),
         Shelf("pi", pi.files, _lines(pi.read)),
