@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from acp_proxy.hub.api import budgets, operation, policy, reports, turns
+from acp_proxy.hub.api import budgets, corrections, operation, policy, reports, turns
 from acp_proxy.hub.api.claims import ByToken, Claims
 from acp_proxy.hub.api.desk import Answer, Desk, Tagged
 from acp_proxy.hub.api.problems import RefusedError, problem
@@ -24,7 +24,14 @@ from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, Nothing
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.system.decoding import json_decoder
 
-ANSWERS: Sequence[Answer] = (*turns.ANSWERS, *budgets.ANSWERS, *reports.ANSWERS, *operation.ANSWERS, *policy.ANSWERS)
+ANSWERS: Sequence[Answer] = (
+    *turns.ANSWERS,
+    *budgets.ANSWERS,
+    *reports.ANSWERS,
+    *operation.ANSWERS,
+    *policy.ANSWERS,
+    *corrections.ANSWERS,
+)
 
 Identify = Callable[[str | None, int], Awaitable[Identity]]
 """Who sends this `Authorization`, at a time (Unix s). Raises RefusedError."""

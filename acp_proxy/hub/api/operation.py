@@ -81,14 +81,6 @@ def relayed(desk: Desk, asked: questions.Relayed) -> Nothing:
     return Nothing()
 
 
-def correct(desk: Desk, asked: questions.Correction) -> Done:
-    organisation = desk.claims.organisation(asked.after.origin.organisation)
-    before, after = (
-        replace(row, origin=replace(row.origin, organisation=organisation)) for row in (asked.before, asked.after)
-    )
-    return Done(desk.ledger.correct(before, after, desk.claims.now(asked.now, desk.now)))
-
-
 def check(desk: Desk, _: Nothing) -> Check:
     says = desk.ledger.check()  # with its file, or the address of its server
     return Check(says if desk.who.role in ADMINISTRATOR else "it answers; administrators see its version and size")
@@ -124,7 +116,6 @@ ANSWERS = [
     reads(questions.ACTIVE, active, SEES_ALL),
     writes(questions.EXPECT, expect),
     writes(questions.RELAYED, relayed),
-    writes(questions.CORRECT, correct, ADMINISTRATOR),
     reads(questions.CHECK, check),
     writes(questions.REBUILD, rebuild, ADMINISTRATOR),
     streams(questions.TABLES, tables, ADMINISTRATOR),
