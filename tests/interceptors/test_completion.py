@@ -124,3 +124,24 @@ def test_an_import_completes_what_the_relay_had_no_time_for_and_nothing_twice(ma
     done = machine.run("import", "--json")
     (agent,) = json.loads(done.stdout)["agents"]
     assert (agent["calls"], agent["turns_completed"], agent["too_recent"]) == (0, 0, 1)
+
+
+def test_a_relay_that_may_not_read_books_leaves_its_turns_as_they_were_told(tmp_path: Path) -> None:
+    """When another, whose turn ended later, has completed that one."""
+    off, on = Machine(tmp_path / "off"), Machine(tmp_path / "on")
+    configuration = off.home / ".config/acp-proxy/config.toml"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text("[books]\ncomplete = false\n", encoding="utf-8")
+    with relay(off) as first, relay(on) as second:
+        untouched, completed = Client(first), Client(second)
+        for client in (untouched, completed):
+            client.begin()
+            client.prompt()
+        while len(completed.shown) < 2:
+            completed.hear()
+        assert [row.entry.usage_source for row in rows(on)] == ["agent"]
+        assert [row.entry.usage_source for row in rows(off)] == ["partial"]
+        for client in (untouched, completed):
+            client.leave()
+    assert [row.entry.usage_source for row in rows(off)] == ["partial"]
+    assert len(untouched.shown) == 1
