@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options c880ea247595f2d7
+# Made by scripts/build-completion, of options 4182a6e9a58b6de4
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 82638dcc099e472e
+# Made by scripts/build-completion, of options c7cc7e8072059ecd
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:

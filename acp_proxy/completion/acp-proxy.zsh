@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 82d92993da50cba6
+# Made by scripts/build-completion, of options eeb2c1ca6ece547a
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -408,7 +408,7 @@ _shtab_acp_proxy_import_options=(
   "--since=[only calls from then on, as for report]:TIME:"
   "--dry-run[show what would be imported, and write nothing]"
   "--json[for programs]"
-  "(*)::all by default\: claude-code, codex, gemini-cli, qwen-code, opencode, kilo, goose, cline, copilot, kimi, pi:"
+  "(*)::all by default\: claude-code, codex, gemini-cli, qwen-code, opencode, kilo, goose, cline, copilot, kimi, openclaw, pi:"
 )
 
 # guard to ensure default positional specs are added only once per session

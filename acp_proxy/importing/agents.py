@@ -11,5 +11,6 @@ AGENTS = (
     "cline",
     "copilot",
     "kimi",
+    "openclaw",
     "pi",
 )

@@ -26,6 +26,7 @@ from acp_proxy.books import (
     goose,
     kilo,
     kimi,
+    openclaw,
     opencode,
     opencode_files,
     pi,
@@ -179,6 +180,7 @@ SHELVES: Mapping[str, Shelf] = {
         Shelf("cline", cline.files, _cline),
         Shelf("copilot", copilot.files, _lines(copilot.read)),
         Shelf("kimi", kimi.files, _kimi),
+        Shelf("openclaw", openclaw.files, _database(openclaw.read), _is_any),
         Shelf("pi", pi.files, _lines(pi.read)),
     )
 }
