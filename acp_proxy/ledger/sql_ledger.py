@@ -316,11 +316,13 @@ class SqlLedger(SqlReader):
         return self._announce((organisation, plans.notice_key(state, budget), threshold), notice)
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
-        decisions = list(decided)
-        self._write(lambda run: self._insert(run, holding.counting(decisions)))
+        self._count(holding.counting(decided))
 
     def count_plan_decisions(self, organisation: str, standings: Iterable[PlanStanding]) -> None:
-        inserts = holding.counting_of_plans(organisation, standings)
+        self._count(holding.counting_of_plans(organisation, standings))
+
+    def _count(self, inserts: Sequence[holding.Insert]) -> None:
+        """Increments only, which nothing tells from those of another call."""
         self._write(lambda run: self._insert(run, inserts))
 
     def decision_counts(self, organisation: str) -> list[DecisionCount]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,8 +14,10 @@ import pytest
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from harness import hub
+from harness.faults.gate import Gate, gated
 from harness.hub import AsAsked
 from harness.places import mounted
+from harness.pooler import pooler
 from harness.postgres import Server, running
 from tests.ledger.rows import Warnings
 
@@ -38,7 +41,8 @@ ISOLATIONS = ("read committed", "repeatable read", "serializable")
 ONE_AT_A_TIME = pytest.mark.parametrize("url", ["sqlite", "read committed"], indirect=True)
 
 # And for what holds of a ledger by a hub as well, which reads on while its answer is read, and sends notices itself.
-EVERYWHERE = pytest.mark.parametrize("url", ["sqlite", *ISOLATIONS, "hub"], indirect=True)
+POOLED = pytest.param("pgbouncer", marks=pytest.mark.needs("pgbouncer"))
+EVERYWHERE = pytest.mark.parametrize("url", ["sqlite", *ISOLATIONS, POOLED, "hub"], indirect=True)
 AND_HUB = pytest.mark.parametrize("url", ["sqlite", "read committed", "hub"], indirect=True)
 
 
@@ -53,6 +57,23 @@ def postgres() -> Iterator[Server]:
         for isolation in ISOLATIONS:
             open_ledger(server.create(isolation, isolation), journals=()).close()
         yield server
+
+
+@pytest.fixture(scope="session")
+def gates(postgres: Server) -> Iterator[dict[str, Gate]]:
+    """Ways to that server on which transactions begin at a level above the one that they ask for.
+
+    As on servers that know no READ COMMITTED.
+    """
+    with ExitStack() as stack:
+        yield {level: stack.enter_context(gated(postgres.port, level)) for level in ISOLATIONS[1:]}
+
+
+@pytest.fixture(scope="session")
+def pooled(postgres: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a PgBouncer in front of that server."""
+    with pooler(postgres, tmp_path_factory.mktemp("pooler"), 4) as port:
+        yield port
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +93,7 @@ def emptied(postgres: Server) -> Iterator[Callable[[str], None]]:
         connection.close()
 
 
-@pytest.fixture(params=["sqlite", *ISOLATIONS])
+@pytest.fixture(params=["sqlite", *ISOLATIONS, POOLED])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of an empty ledger, once for each backend."""
     match request.param:
@@ -82,10 +103,16 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
             monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "any")
             with hub.running(f"sqlite:///{tmp_path}/ledger.db", claims=AsAsked) as address:
                 yield address
+        case "pgbouncer":
+            request.getfixturevalue("emptied")(ISOLATIONS[0])
+            server: Server = request.getfixturevalue("postgres")
+            yield server.url(quote(ISOLATIONS[0])).replace(f":{server.port}/", f":{request.getfixturevalue('pooled')}/")
         case isolation:
             request.getfixturevalue("emptied")(isolation)
-            server: Server = request.getfixturevalue("postgres")
-            yield server.url(quote(isolation))
+            server = request.getfixturevalue("postgres")
+            gates: dict[str, Gate] = request.getfixturevalue("gates")
+            port = gates[isolation].port if isolation in gates else server.port
+            yield server.url(quote(isolation)).replace(f":{server.port}/", f":{port}/")
 
 
 @pytest.fixture

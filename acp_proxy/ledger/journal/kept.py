@@ -25,7 +25,8 @@ from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.places import foreign_file_system, private_directory
 from acp_proxy.system.decoding import msgpack_decoder
 
-LARGEST = 4 * 1024 * 1024  # bytes: some 5,000 rows; half of it is given up at a time
+SMALLEST = 4 * 1024 * 1024  # bytes: some 5,000 rows; a file that is smaller is left as it is
+LARGEST = 64 * 1024 * 1024  # half of it is given up at a time
 LONGEST = 8 * DAY  # that it is of use: a backup is mostly younger
 _MAGIC = b"acpkept1"  # the last character is the format's version
 _HEAD = struct.Struct("<8sQQII")  # magic, number of the last write, and of the last one given up; length and CRC-32
@@ -34,7 +35,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Write(Struct, frozen=True):
-    """Something that was written: a row, a hold's release (organisation, turn) or a grant.
+    """Something that was written: a row, a hold's release (organisation, turn), a grant, or a row for another one.
 
     Writes of one transaction have one number. Numbers grow, and are Unix ns unless the clock was set back.
     """
@@ -43,6 +44,7 @@ class Write(Struct, frozen=True):
     row: Row | None = None
     released: tuple[str, str] | None = None
     grant: Grant | None = None
+    corrected: tuple[Row, Row] | None = None  # what it was, and what it is
 
 
 class Writer(Struct, frozen=True):
@@ -73,6 +75,7 @@ class Kept:
         self.writer = msgpack_decoder(Writer).decode(text)
         self._start = _HEAD.size + length
         self._end: int | None = None  # found when something is written
+        self._needed = 0  # bytes that were left when it was shortened last
 
     def number(self) -> int:
         """Of the next write: more than any that was tried before, also by a process that is gone."""
@@ -83,8 +86,9 @@ class Kept:
         data = b"".join(map(_framed, writes))
         if self._end is None:
             self._end = self._start + sum(map(len, self._records()))
-        if self._end + len(data) > LARGEST:
+        if self._end + len(data) > min(LARGEST, max(SMALLEST, 2 * self._needed)):
             self._shorten(LARGEST // 2)
+            self._needed = self._end
         os.pwrite(self._descriptor, data, self._end)
         self._end += len(data)
         self.last = number

@@ -9,7 +9,7 @@ import psycopg
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError
 
 # SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html
-CONFLICTS = ("40001", "40P01")
+CONFLICTS = ("40001", "40P01", "40003")  # after the last it may be done, and doing it again changes nothing
 # Two that make a ledger's first table at once: whoever comes second finds it made.
 FIRST_TABLE = ("23505", "42P07")
 NO_STATEMENT = ("26000", "42P05")  # a pooler gave the connection to somebody else

@@ -97,11 +97,15 @@ class Keeping:
 
     @contextmanager
     def writing(
-        self, rows: Sequence[Row] = (), released: tuple[str, str] | None = None, grant: Grant | None = None
+        self,
+        organisation: str,
+        rows: Sequence[Row] = (),
+        *,
+        released: tuple[str, str] | None = None,
+        grant: Grant | None = None,
+        corrected: tuple[Row, Row] | None = None,
     ) -> Iterator[None]:
         """Keep what is written meanwhile, once it is acknowledged."""
-        organisation = rows[0].origin.organisation if rows else released[0] if released else ""
-        organisation = grant.organisation if grant else organisation
         kept = None if self._restoring or not organisation else self._taken(organisation)
         if kept is None:
             yield
@@ -113,8 +117,8 @@ class Keeping:
         finally:
             self._mark = []
         writes = [Write(number, row=row) for row in rows]
-        if released or grant:
-            writes.append(Write(number, released=released, grant=grant))
+        if not rows:
+            writes.append(Write(number, released=released, grant=grant, corrected=corrected))
         try:
             kept.add(number, writes)
         except OSError as error:
@@ -202,6 +206,8 @@ class Keeping:
                 if each.grant:
                     with suppress(LedgerForbiddenError):  # of another role, which will find it
                         self._ledger.grant(each.grant)
+                if each.corrected:
+                    new += self._ledger.correct(*each.corrected, each.number)
             lost_until = kept.given_up if kept.given_up > number else None
             self._transact(lambda run: self._note(run, kept, writes, new, lost_until))
         finally:
@@ -213,8 +219,9 @@ class Keeping:
     def _note(self, run: Run, kept: Kept, writes: Sequence[Write], new: int, lost_until: int | None) -> None:
         run(_MARK, (*kept.writer.key, kept.last))
         run(_FORGET, (time.time_ns() - 4 * LONGEST,))
-        if origins := [each.row.origin for each in writes if each.row]:
-            values = (origins[0].organisation, os.urandom(8).hex(), time.time_ns(), gethostname(), origins[0].user)
+        if rows := [row for each in writes for row in (each.row, *(each.corrected or ())) if row]:
+            origin = rows[0].origin
+            values = (origin.organisation, os.urandom(8).hex(), time.time_ns(), gethostname(), origin.user)
             if new or lost_until:
                 run("INSERT INTO restored VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, new, lost_until))
 

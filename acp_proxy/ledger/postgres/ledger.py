@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from acp_proxy.ledger import (
     Warn,
     log_warning,
 )
+from acp_proxy.ledger.accounts.holding import Insert
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.dialects import POSTGRES
@@ -29,11 +31,12 @@ from acp_proxy.ledger.journal.recovery import is_owed
 from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
 from acp_proxy.ledger.postgres.keeping import RESTORED, Keeping
 from acp_proxy.ledger.postgres.replication import replication
-from acp_proxy.ledger.postgres.schema import CHECK, hides_rows, migrate, version_of
+from acp_proxy.ledger.postgres.schema import ALONE, CHECK, hides_rows, migrate, version_of
 from acp_proxy.ledger.postgres.transactions import SetBackError, Transactions
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.sql_ledger import SqlLedger, sized
 from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.sums.tallies import is_new_report
 
 T = TypeVar("T")
 
@@ -62,6 +65,7 @@ class PostgresLedger(SqlLedger):
         self.url = address.url
         # The server of a new connection may have been restored, or be one that lagged behind.
         self._transactions = Transactions(address, patience, self._known.clear)
+        self._unsure: dict[str, str] = {}  # what may have been counted, and as which report
         self._keeping = Keeping(self, self._read, self._write, journals, warn)
         try:
             anew = partial(self._transactions.run, repeat=(*CONFLICTS, *FIRST_TABLE))
@@ -79,27 +83,47 @@ class PostgresLedger(SqlLedger):
             raise
 
     def check(self) -> str:
-        self._write(lambda run: run("LOCK TABLE acp_proxy_schema IN ROW EXCLUSIVE MODE", ()))
-        ((rows, size, version, read_only),) = self._read(
+        self._write(lambda run: run("UPDATE acp_proxy_schema SET version = version WHERE id < 0", ()))  # none
+        ((rows, size, version),) = self._read(
             "SELECT (SELECT count(*) FROM turn), pg_database_size(current_database()), "
-            "current_setting('server_version'), current_setting('transaction_read_only')",
+            "current_setting('server_version')",
             (),
         )
-        if read_only == "on":  # a standby gives that lock
-            raise self._transactions.takes_no_writes()
         return f"{self.url}: {sized(rows, size)}, schema {self._version}, PostgreSQL {version}"
 
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
-        with self._keeping.writing(rows=rows):
+        with self._keeping.writing(rows[0].origin.organisation if rows else "", rows):
             return super().append(rows, in_order=in_order)
 
     def release(self, organisation: str, turn: str) -> None:
-        with self._keeping.writing(released=(organisation, turn)):
+        with self._keeping.writing(organisation, released=(organisation, turn)):
             super().release(organisation, turn)
 
     def grant(self, grant: Grant) -> None:
-        with self._keeping.writing(grant=grant):
+        with self._keeping.writing(grant.organisation, grant=grant):
             super().grant(grant)
+
+    def correct(self, before: Row, after: Row, now: int) -> bool:
+        with self._keeping.writing(after.origin.organisation, corrected=(before, after)):
+            return super().correct(before, after, now)
+
+    def _count(self, inserts: Sequence[Insert]) -> None:
+        """Once, although an answer may be lost: who asks the same again then has the same report."""
+        rows = [row for _, some, _ in inserts for row in some]
+        if not rows:
+            return
+        organisation, key = str(rows[0][0]), repr(rows)
+        report = self._unsure.pop(key, None) or os.urandom(8).hex()
+
+        def work(run: Run) -> None:
+            if is_new_report(run, organisation, report, 1, time.time_ns()):
+                self._insert(run, inserts)
+
+        try:
+            self._write(work)
+        except LedgerUnavailableError:
+            self._unsure[key] = report
+            raise
 
     def settle_dead(self, now: int) -> int:
         self._keeping.restore_left()
@@ -165,7 +189,8 @@ class PostgresLedger(SqlLedger):
         return turns
 
     def _lock_totals(self, run: Run) -> None:
-        run("LOCK TABLE total IN EXCLUSIVE MODE", ())
+        """All who write read the version first; who only reads does not."""
+        run(ALONE, ())
 
 
 def _change(run: Run, organisation: str, keys: Sequence[str]) -> None:

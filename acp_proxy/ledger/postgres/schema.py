@@ -24,7 +24,8 @@ CHECK = f"SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
 _NAME = "hashtextextended('acp-proxy ' || current_schema(), 0)"
 _TURN = f"SELECT 1 WHERE pg_try_advisory_xact_lock({_NAME})"
 _WAIT = f"SELECT pg_advisory_xact_lock_shared({_NAME})"
-_LOCK = "LOCK TABLE acp_proxy_schema IN ACCESS EXCLUSIVE MODE"
+# Changes nothing, and locks as LOCK TABLE does, which not all that speak PostgreSQL's protocol know.
+ALONE = "ALTER TABLE acp_proxy_schema ALTER COLUMN version SET NOT NULL"
 # A step takes the time that it takes, whatever a server allows. Not every version has all three.
 _UNLIMITED = """
 SELECT set_config(name, '0', true) FROM pg_settings
@@ -102,7 +103,7 @@ def _migrate(run: Run) -> int:
         return 0
     run(_UNLIMITED, ())
     run("CREATE TABLE IF NOT EXISTS acp_proxy_schema (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)", ())
-    run(_LOCK, ())
+    run(ALONE, ())
     run("INSERT INTO acp_proxy_schema VALUES (1, 0) ON CONFLICT DO NOTHING", ())
     (done,) = run("SELECT version FROM acp_proxy_schema", ())[0]
     together = list[Statement]()  # until one asks something

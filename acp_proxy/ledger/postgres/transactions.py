@@ -103,7 +103,7 @@ class Transactions:
         late = 0 if longest is None else _LATE
         if abs(time.time() - self._used) > _IDLE:
             self.close()
-        stale = self._connection is not None  # it may be from before the server was started anew
+        again = True  # the server may have been started anew; what is done twice changes nothing the second time
         while True:
             try:
                 return self._once(work, deadline, begin or not self._bare, repeat, longest)
@@ -120,9 +120,9 @@ class Transactions:
                 time.sleep(random.uniform(*_RETRY_BETWEEN))  # noqa: S311  (jitter, not a secret)
             except _LostError as error:
                 self.close()
-                if not stale or time.monotonic() >= deadline:
+                if not again or time.monotonic() >= deadline:
                     raise LedgerUnavailableError(f"ledger {self._url}: {error}") from error
-                stale = False
+                again = False
             finally:
                 self._used = time.time()
 

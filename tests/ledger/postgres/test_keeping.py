@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.doctor.servers import server_findings
 from acp_proxy.ledger import Query, open_ledger
@@ -15,7 +16,7 @@ from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.journal import kept
 from harness.postgres import Server, asked, name_of
 from tests.ledger.holds import CAP, held, hold
-from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 from tests.serve.house import Home as ServedHome
 
 GRANT = Grant("g1", "default", "user", "cap", None, 5, "USD", NOON, NOON + 1, "alice", "because")
@@ -132,6 +133,19 @@ def test_a_grant_is_given_again_once(ledger: BudgetLedger, backups: Backups) -> 
     ledger.append([row()])
     assert ledger.grants("default") == [GRANT]
     assert [each.count for each in ledger.decision_counts("default")] == [1]
+
+
+def test_a_correction_is_made_again_once(ledger: BudgetLedger, backups: Backups) -> None:
+    before = row(line("opus", "0.5"), id="1")
+    after = replace(before, entry=replace(before.entry, lines=(line("opus", "0.75"),)))
+    ledger.append([before])
+    backups.make()
+    assert ledger.correct(before, after, NOON)
+    backups.restore()
+    ledger.append([row(id="2", session="s2")])
+    assert next(iter(ledger.rows(Query()))) == after
+    assert ledger.restored("default").rows == 1
+    assert not ledger.correct(before, after, NOON)
 
 
 def test_another_ledger_at_the_same_address_is_given_nothing_of_the_old_one(
