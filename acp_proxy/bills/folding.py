@@ -37,23 +37,26 @@ class Fold:
         cents: bool = False,
     ) -> None:
         """Raises ValueError for an amount that is none."""
-        code = None if amount is None else self._codes.get(currency) or self._code(currency)
+        nano = None if amount is None else nano_of(amount, _PLACES - 2 if cents else _PLACES)
+        put(self.sums(day, model, key, user, item, part, None if amount is None else currency), tokens, nano)
+
+    def sums(
+        self,
+        day: int,
+        model: str | None,
+        key: str | None,
+        user: str | None,
+        item: str | None = None,
+        part: Part | None = None,
+        currency: str | None = None,
+    ) -> list[int]:
+        """What `put` adds to, for who looks it up once for many rows. Rows without an amount have no currency."""
+        code = None if currency is None else self._codes.get(currency) or self._code(currency)
         where = (day, model or None, key or None, user or None, item, part, code)
-        sums = self._sums.get(where)
-        if sums is None:
-            sums = self._sums[where] = [0] * 8
-        if tokens is not NO_TOKENS:
-            uncached, read, write, write_1h, output = tokens
-            sums[0] += uncached
-            sums[1] += read
-            sums[2] += write
-            sums[3] += write_1h
-            sums[4] += output
-        if amount is not None:
-            nano = _nano(amount, _PLACES - 2 if cents else _PLACES)
-            sums[5] += nano
-            sums[6] += 1
-            sums[7] = gcd(sums[7], nano)
+        found = self._sums.get(where)
+        if found is None:
+            found = self._sums[where] = [0] * 8
+        return found
 
     def _code(self, currency: str) -> str:
         code = self._codes[currency] = currency_code(currency)
@@ -64,12 +67,27 @@ class Fold:
         return tuple(_line(where, self._sums[where]) for where in sorted(self._sums, key=_order))
 
 
+def put(sums: list[int], tokens: Tokens, nano: int | None) -> None:
+    """One row, whose amount is in nano-units."""
+    if tokens is not NO_TOKENS:
+        uncached, read, write, write_1h, output = tokens
+        sums[0] += uncached
+        sums[1] += read
+        sums[2] += write
+        sums[3] += write_1h
+        sums[4] += output
+    if nano is not None:
+        sums[5] += nano
+        sums[6] += 1
+        sums[7] = gcd(sums[7], nano)
+
+
 def _order(where: _Key) -> tuple[object, ...]:
     return where[0], *(("", "") if part is None else ("x", part) for part in where[1:])
 
 
-def _nano(amount: Decimal, places: int) -> int:
-    """As `Money.of`, which takes three times as long. Half-even, as the default context rounds."""
+def nano_of(amount: Decimal, places: int = _PLACES) -> int:
+    """As `Money.of`, which takes three times as long. Half-even, as the default context rounds. Raises ValueError."""
     if not amount.is_finite() or amount.adjusted() > _PLACES:
         raise ValueError(f"not an amount of money: {str(amount)[:40]}")
     return int(amount.scaleb(places).to_integral_value())
