@@ -35,7 +35,7 @@ _UNITS = {
     "output_tokens": "{token}",
     "usage": "{token}",
     "duration": "s",
-    "tool_calls": "{call}",
+    "tool_calls": "{tool_call}",
 }
 
 
