@@ -45,14 +45,15 @@ class Standing(Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
 
-def standing(families: Iterable[AnyFamily], at: int) -> Standing:
-    """Where these counters stand."""
-    return Standing(at, list(_points(families)))
+def standing(families: Iterable[AnyFamily], at: int, before: Standing | None) -> Standing:
+    """Where these counters stand. One that has fallen stands where it was: until then all of it was sent."""
+    known = _known(before)
+    return Standing(at, [_highest(each, known.get((each.family, each.values))) for each in _points(families)])
 
 
 def differences(families: Iterable[AnyFamily], before: Standing | None) -> Iterator[AnyFamily]:
-    """Counters since then, and gauges as they are. One that has fallen began anew, and counts from 0."""
-    known = {} if before is None else {(each.family, each.values): each for each in before.points}
+    """Counters since then, and gauges as they are. One that has fallen has no difference."""
+    known = _known(before)
     for family in families:
         if isinstance(family, Histogram):
             since = [(values, _less(buckets, known.get((family.name, values)))) for values, buckets in family.samples]
@@ -81,13 +82,24 @@ def _points(families: Iterable[AnyFamily]) -> Iterator[Point]:
                 yield Point(family.name, values, number)
 
 
+def _known(before: Standing | None) -> dict[tuple[str, Values], Point]:
+    return {} if before is None else {(each.family, each.values): each for each in before.points}
+
+
+def _highest(now: Point, before: Point | None) -> Point:
+    if before is None:
+        return now
+    counts = {bound: max(now.counts.get(bound, 0), before.counts.get(bound, 0)) for bound in now.counts | before.counts}
+    return Point(now.family, now.values, max(now.number, before.number), counts)
+
+
 def _since(number: int, before: Point | None) -> int:
-    return number if before is None or number < before.number else number - before.number
+    return number if before is None else max(0, number - before.number)
 
 
 def _less(buckets: Buckets, before: Point | None) -> Buckets:
     was = {} if before is None else {int(bound): count for bound, count in before.counts.items()}
-    if before is None or any(buckets.counts.get(bound, 0) < count for bound, count in was.items()):
+    if before is None:
         return buckets
     counts = {bound: count - was.get(bound, 0) for bound, count in buckets.counts.items()}
-    return Buckets({bound: count for bound, count in counts.items() if count}, buckets.sum - before.number)
+    return Buckets({bound: count for bound, count in counts.items() if count > 0}, max(0, buckets.sum - before.number))

@@ -153,7 +153,7 @@ class Outgoing:
             gauges = [each for each in self._exporter.own_families(up=True) if isinstance(each, Family)]
             since = deltas.differences(families, before)
             content = self._packed("metrics", [*metrics(since, interval, DELTA), *metrics(gauges, interval)])
-            on_its_way = Underway(content, deltas.standing(families, now).text)
+            on_its_way = Underway(content, deltas.standing(families, now, before).text)
             self.settle(ledger, Batch(b"", 0, states={_UNDERWAY: on_its_way.text}))
         return Batch(on_its_way.content, 1, states={_STANDING: on_its_way.standing, _UNDERWAY: ""})
 

@@ -15,6 +15,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.core.entry import ToolCall, ToolSum, Work
 from acp_proxy.ledger import open_ledger
 from acp_proxy.otlp.providers import provider
+from acp_proxy.otlp.settings import SIGNALS
 from acp_proxy.system.ids import uuid7
 from harness.otlp import each_metric, metrics_of, records_of, spans_of, values_of
 from tests.ledger.rows import NOON, line, row
@@ -32,23 +33,22 @@ MODELS = ("claude-opus-5-5", "gpt-6.1-sol", "gemini-3-pro", "grok-4", "deepseek-
 
 async def everything(directory: Path) -> dict[str, list[bytes]]:
     """Requests of each signal, of turns of many makers, one of which crashed and one of which was corrected."""
-    used = {"input": 10, "cached_read": 200, "cached_write": 30, "output": 5, "thought": 7}
+    used: Any = {"input": 10, "cached_read": 200, "cached_write": 30, "output": 5, "thought": 7}
     rows = [row(line(model, "1", **used), id=uuid7(NOON + number)) for number, model in enumerate(MODELS)]
     rows[0] = replace(rows[0], entry=replace(rows[0].entry, work=WORK))
     rows[1] = replace(rows[1], entry=replace(rows[1].entry, stop_reason="crashed"))
     settings = "[otlp]\ngen_ai = true\ntoken_histogram = true\n"
     async with receiving() as receiver, house(directory, receiver, settings) as at:
-        for signal in ("traces", "logs"):
+        for signal in SIGNALS[1:]:
             await at.stream(signal).round()
         at.append(*rows)
         with closing(open_ledger(at.config.ledger.url, journals=())) as ledger:
             after = replace(rows[2], entry=replace(rows[2].entry, lines=(line(MODELS[2], "2", input=9, output=3),)))
             assert ledger.correct(replace(rows[2], state=None), after, NOON)
-        for signal in ("traces", "logs", "metrics"):
+        for signal in (*SIGNALS[1:], "metrics"):
             await at.stream(signal).round()
     return {
-        signal: [body for request, _, body in receiver.requests if f"/v1/{signal}" in request]
-        for signal in ("traces", "logs", "metrics")
+        signal: [body for request, _, body in receiver.requests if f"/v1/{signal}" in request] for signal in SIGNALS
     }
 
 

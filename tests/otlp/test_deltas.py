@@ -114,3 +114,37 @@ async def test_what_is_refused_for_good_holds_up_nothing(tmp_path: Path) -> None
         at.append(row(line(input=2)))
         await at.stream("metrics").round()
         assert added_up(taken(receiver)[1])["acp_proxy_turns_total"] == 1
+
+
+async def test_sums_that_a_rebuild_made_smaller_are_not_sent_again(tmp_path: Path) -> None:
+    async with receiving() as receiver, house(tmp_path, receiver, AS_DELTAS) as at:
+        at.append(row(line(input=100)), row(line(input=50)))
+        with closing(open_ledger(at.config.ledger.url, journals=())) as ledger:
+            ledger.tables.write(lambda run: run("UPDATE total SET input = input + 30", ()))
+        await at.stream("metrics").round()
+        with closing(open_ledger(at.config.ledger.url, journals=())) as ledger:
+            assert not ledger.rebuild()
+        at.append(row(line(input=7)))
+        await at.stream("metrics").round()  # still less than what was sent
+        at.append(row(line(input=40)))
+        await at.stream("metrics").round()
+        sent = [added_up(body).get("acp_proxy_tokens_total", 0) for _, _, body in receiver.requests]
+        assert sent == [180, 0, 17]
+        assert sum(sent) == scraped(at)["acp_proxy_tokens_total"] == 197
+
+
+async def test_cumulative_series_begin_when_they_did_after_a_rebuild(tmp_path: Path) -> None:
+    async with receiving() as receiver, house(tmp_path, receiver) as at:
+        at.append(row(line(input=100), at=NOON - MINUTE))
+        await at.stream("metrics").round()
+        with closing(open_ledger(at.config.ledger.url, journals=())) as ledger:
+            assert ledger.rebuild()
+        await at.stream("metrics").round()
+        before, after = (_tokens(body) for _, _, body in receiver.requests)
+        assert before == after == {(NOON - MINUTE, 100)}
+
+
+def _tokens(body: bytes) -> set[tuple[int, int]]:
+    """Start times and numbers."""
+    (metric,) = (each for each in each_metric(body) if each.name == "acp_proxy.tokens")
+    return {(point.start_time_unix_nano, point.as_int) for point in metric.sum.data_points if point.as_int}
