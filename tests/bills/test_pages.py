@@ -181,6 +181,28 @@ def test_a_float_is_read_by_its_digits() -> None:
     assert (line.amount, line.part, line.amounts) == (Money.of("0.2", "USD"), "input", 2)
 
 
+@pytest.mark.parametrize(
+    ("form", "known", "new"),
+    [
+        (
+            "anthropic",
+            b'"uncached_input_tokens":',
+            b'"inference_geo":"mars","speed":{"tier":9},"uncached_input_tokens":',
+        ),
+        ("anthropic", b'"has_more":', b'"organisation":{"id":1},"has_more":'),
+        ("openai", b'"input_tokens":', b'"input_video_tokens":0,"service_tier":["flex"],"input_tokens":'),
+        ("litellm", b'"prompt_tokens":', b'"carbon_grams":0.5,"prompt_tokens":'),
+    ],
+    ids=["anthropic row", "anthropic page", "openai row", "litellm row"],
+)
+def test_a_field_that_is_new_changes_nothing_of_the_rest(form: str, known: bytes, new: bytes) -> None:
+    provider, made = FORMS[form]
+    files = made([Call(DAY), Call(DAY + 1, "a-model-of-tomorrow")])
+    changed = [File(file.name, file.content.replace(known, new)) for file in files]
+    assert changed != files
+    assert read(provider, changed, {}) == read(provider, files, {})
+
+
 def test_what_costs_money_beside_tokens_is_no_model() -> None:
     rows = '{"amount": "5", "cost_type": "web_search"}, {"amount": "7", "cost_type": "tokens", "model": "m"}'
     page = _page("cost.json", _bucket("2026-11-03T00:00:00Z", "2026-11-04T00:00:00Z", rows))
