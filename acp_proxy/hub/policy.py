@@ -8,12 +8,13 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.scope import fits
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.store.policies import NONE, Policies
 from acp_proxy.hub.store.schema import prepare
-from acp_proxy.ledger.hub.policy import Document, Kept, Table
+from acp_proxy.ledger.hub.policy import Document, Kept, Table, Whose
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.policy import Policy, understood
 
@@ -65,16 +66,17 @@ _NOTHING = Current(NONE, Policy())
 
 def shown_to(who: Identity, kept: Kept) -> Kept:
     """What of it is about somebody: all of it for those who see all, else what may count what they do."""
+    whose = Whose(who.organisation, who.user, who.team)
     if who.role in _SEES_ALL:
-        return kept
+        return replace(kept, whose=whose)
     budgets = [table for table in kept.document.budgets if _concerns(who, table)]
-    return Kept(kept.version, Document(budgets, kept.document.prices))
+    return Kept(kept.version, Document(budgets, kept.document.prices), whose=whose)
 
 
 def tag_for(who: Identity, kept: Kept) -> str:
     """The ETag of what is shown to somebody: another one for who has changed teams meanwhile."""
     role = "all" if who.role in _SEES_ALL else ""
-    return _tag(kept.version, role or "\0".join((who.user, who.team or "", *who.teams_led)))
+    return _tag(kept.version, "\0".join((role, who.user, who.team or "", *who.teams_led)))
 
 
 @lru_cache(maxsize=1024)  # asked with each prompt

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from acp_proxy.config import otlp_of
 from acp_proxy.config.files import ConfigError, TomlFile, read
 from acp_proxy.config.values import Otlp
+from acp_proxy.core.budget.lease import Terms
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.system.decoding import json_decoder
@@ -75,6 +76,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     database: Database = Database()
     provider: tuple[Provider, ...] = ()
     otlp: Any = Otlp()  # an `Otlp`, whose types msgspec does not decode
+    lease: Terms = Terms()
 
     @property
     def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -172,5 +174,8 @@ def _check(file: TomlFile, found: Settings) -> None:
             canonical_url(found.database.url)
         except LedgerError as error:
             raise ConfigError(f"{file.where(('database', 'url'))}: database.url: {error}") from None
+    for name, most in (("share", 100), ("turns", 1000), ("hours", 168), ("kept_days", 90)):
+        if not (name == "share") <= getattr(found.lease, name) <= most:
+            raise wrong(f"lease.{name}", f"{int(name == 'share')} to {most}")
     if not found.organisation.strip() or not found.organisation.isprintable():
         raise wrong("organisation", "a name")

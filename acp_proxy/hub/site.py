@@ -53,7 +53,7 @@ class Site:
         self._exporter = _exporter(config)
         self._figures = Figures(config, environ, warn, clock)
         self._exporting = Exporting.of(config, environ, warn)
-        api = Api(self.ledgers, self.identify, warn, clock=clock)
+        api = Api(self.ledgers, self.identify, warn, clock=clock, lease=settings.lease)
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         desk = Desk(settings, self.store, self.authenticator, lambda: clock() // 10**9)
         page = Page(desk, self._figures).routes()

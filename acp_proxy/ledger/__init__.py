@@ -52,13 +52,15 @@ class RowRefusedError(LedgerError):
 class Row(Struct, frozen=True):
     """An entry with its dimensions. `state` is the session after it, for the process that continues the session.
 
-    `process` names the proxy's run, if a budget counts by it; it is not read back.
+    `process` names the proxy's run, if a budget counts by it, and `lease` what a hub had lent, if the turn was admitted
+    by that alone; neither is read back.
     """
 
     origin: Origin
     entry: Entry
     state: SessionState | None = None
     process: str | None = None
+    lease: str | None = None
 
 
 class OpenTurn(Struct, frozen=True):

@@ -20,13 +20,13 @@ ABANDONED = 4 * DAY
 
 
 def open_turns(dialect: Dialect, where: str, values: Sequence[object]) -> Statement:
-    """With when their holds expire, by this machine's clock, as `expires_at` does in `where`."""
+    """With when their holds expire, by this machine's clock, as `expires_at` does in `where`. A lease is no turn."""
     ahead, clock = dialect.ahead()
     sql = f"""
         SELECT * FROM (
             SELECT org_id, user_id, team, project, host, agent, agent_version, client, turn, session, started_at, model,
                 process, owner_host, owner_pid, owner_started, expires_at - {ahead} AS expires_at
-            FROM open_turn
+            FROM open_turn WHERE turn NOT LIKE 'lease-%'
         ) found WHERE {where}
     """
     return sql, [*clock, *values]

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.lease import Terms
 from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Origin, SessionState
@@ -39,6 +40,7 @@ from acp_proxy.ledger import (
     settings,
 )
 from acp_proxy.ledger.accounts import balance_updates, balances, holding, overshoot, pending_rows, standings
+from acp_proxy.ledger.accounts.lending import Charging, Lending, by_lease, give_back
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.columns import OF_SESSION, key_values
@@ -222,6 +224,27 @@ class SqlLedger(SqlReader):
         self._known.turns.pop(turn, None)
         self._write(lambda run: holding.end(run, organisation, [turn]))
         self._keep_sums()
+
+    def lend(
+        self,
+        lease: OpenTurn,
+        wants: Sequence[tuple[Account, HoldSize]],
+        terms: Terms,
+        now: int,
+        returned: Sequence[str] = (),
+    ) -> dict[str, int]:
+        """Of these accounts a part of what is left, by their keys, held as by the turn `lease` until it is returned."""
+        lending = Lending(lease, wants, terms, now, self.dialect, returned)
+        return self._write(lambda run: lending.write(run, self._lock, partial(self._make_sums, run, now), self._insert))
+
+    def give_back(self, organisation: str, user: str, leases: Sequence[str]) -> None:
+        self._write(lambda run: give_back(run, organisation, user, leases))
+
+    def charge_leases(self, rows: Iterable[Row], until: int) -> None:
+        """Take out of leases what these rows were paid with; each row is to be appended before `until`."""
+        for lease, some in by_lease(rows).items():
+            charging = Charging(lease, some, until, self.dialect)
+            self._write(partial(charging.write, lock=self._lock, together=self._insert))
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
         if turns:

@@ -11,7 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from acp_proxy.hub.api import budgets, corrections, operation, policy, reports, turns
+from acp_proxy.core.budget.lease import Terms
+from acp_proxy.hub.api import budgets, corrections, leases, operation, policy, reports, turns
 from acp_proxy.hub.api.claims import ByToken, Claims
 from acp_proxy.hub.api.desk import Answer, Desk, Tagged
 from acp_proxy.hub.api.problems import RefusedError, problem
@@ -31,7 +32,9 @@ ANSWERS: Sequence[Answer] = (
     *operation.ANSWERS,
     *policy.ANSWERS,
     *corrections.ANSWERS,
+    *leases.ANSWERS,
 )
+TERMS = Terms()
 
 Identify = Callable[[str | None, int], Awaitable[Identity]]
 """Who sends this `Authorization`, at a time (Unix s). Raises RefusedError."""
@@ -50,6 +53,7 @@ class Api:
         *,
         claims: Callable[[Identity], Claims] = ByToken,
         clock: Callable[[], int] = time.time_ns,
+        lease: Terms = TERMS,
     ) -> None:
         self._ledgers = ledgers
         self._identify = identify
@@ -57,6 +61,7 @@ class Api:
         self._claims = claims
         self._clock = clock
         self._policies = CurrentPolicies()
+        self._lease = lease
         self._told: dict[str, int] = {}  # when each event was logged last
         self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
         described = msgspec.json.encode(document(ANSWERS))
@@ -98,7 +103,9 @@ class Api:
         claims, now = self._claims(who), self._clock()
 
         def question(ledger: SqlLedger) -> Any:
-            return answer.give(Desk(ledger, who, claims, now, self._policies, request.headers.get("if-match")), asked)
+            return answer.give(
+                Desk(ledger, who, claims, now, self._policies, request.headers.get("if-match"), self._lease), asked
+            )
 
         if answer.call.streams:
             return StreamingResponse(await _begun(self._lines(question)), media_type=NDJSON)

@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec.structs import astuple, replace
 
 from acp_proxy.core.budget import Account, account_key
+from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import DAY
@@ -80,7 +81,7 @@ class ByToken:
 
     def row(self, claimed: Row, now: int) -> Row:
         entry = claimed.entry
-        if not (entry.id.isascii() and 0 < len(entry.id) <= _LONGEST_ID):
+        if not (entry.id.isascii() and 0 < len(entry.id) <= _LONGEST_ID) or entry.id.startswith(PREFIX):
             raise RowRefusedError(f"expected an id of 1 to {_LONGEST_ID} ASCII characters")
         if max(entry.started_at, entry.ended_at) > now + AHEAD:
             raise RowRefusedError("its time is more than a day ahead of the hub's clock")

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from acp_proxy.core.budget.lease import Terms
 from acp_proxy.hub.api.claims import Claims
 from acp_proxy.hub.identity import Identity, Role
 from acp_proxy.hub.policy import CurrentPolicies
@@ -30,6 +31,7 @@ class Desk(Struct, frozen=True):
     now: int
     policies: CurrentPolicies
     if_match: str | None = None
+    lease: Terms = Terms()  # of what is lent
 
 
 class Tagged(Struct, Generic[A], frozen=True):

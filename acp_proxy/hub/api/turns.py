@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import asdict, replace
 
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.hub.api import central
 from acp_proxy.hub.api.desk import Desk, writes
 from acp_proxy.hub.api.problems import RefusedError
@@ -25,6 +26,7 @@ def admit(desk: Desk, asked: Admission) -> Admitted:
     if len(asked.wants) > _MOST_WANTS:
         raise RefusedError(400, f"expected at most {_MOST_WANTS} budgets for a turn")
     turn = replace(asked.turn, origin=desk.claims.origin(asked.turn.origin))
+    _no_lease([turn.id])
     _own(desk, [turn.id], turn.origin.organisation)
     now = desk.claims.now(asked.now, desk.now)
     theirs = [want for want in asked.wants if want.account.budget.layer != central.LAYER]
@@ -73,6 +75,7 @@ def figures(standings: Iterable[Standing]) -> list[Figures]:
 
 def release(desk: Desk, asked: wire.Turn) -> Nothing:
     organisation = desk.claims.organisation(asked.organisation)
+    _no_lease([asked.turn])
     _own(desk, [asked.turn], organisation)
     desk.ledger.release(organisation, asked.turn)
     return Nothing()
@@ -82,6 +85,7 @@ def beat(desk: Desk, asked: wire.Heartbeat) -> Nothing:
     organisation = desk.claims.organisation(asked.organisation)
     if len(asked.turns) > wire.MOST_ROWS:
         raise RefusedError(413, f"expected at most {wire.MOST_ROWS} turns")
+    _no_lease(asked.turns)
     _own(desk, asked.turns, organisation)
     now = desk.claims.now(asked.now, desk.now)
     desk.ledger.beat(organisation, asked.turns, now + _lasting(asked.now, asked.until))
@@ -106,6 +110,7 @@ def append(desk: Desk, asked: wire.Rows) -> Appended:
         raise RefusedError(413, f"expected at most {wire.MOST_ROWS} rows")
     rows, refused = _sorted_out(desk, asked.rows)
     if rows and not (refused and asked.whole):
+        desk.ledger.charge_leases(rows, desk.now + EXPIRY)
         return _appended(desk.ledger, rows, asked, refused)
     return Appended(0, refused)
 
@@ -134,6 +139,12 @@ def _appended(ledger: SqlLedger, rows: list[Row], asked: wire.Rows, refused: lis
             return Appended(0, [*refused, RefusedRow(rows[0].entry.id, str(error))])
     each = [_appended(ledger, [row], asked, []) for row in rows]
     return Appended(sum(one.new for one in each), [*refused, *(bad for one in each for bad in one.refused)])
+
+
+def _no_lease(turns: Sequence[str]) -> None:
+    """Raises RefusedError for an id that only leases have."""
+    if any(turn.startswith(PREFIX) for turn in turns):
+        raise RefusedError(400, f"expected a turn, whose id does not begin with {PREFIX}")
 
 
 def _own(desk: Desk, turns: Sequence[str], organisation: str) -> None:

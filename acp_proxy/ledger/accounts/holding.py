@@ -127,10 +127,21 @@ class Taking:
         return Opened(self.accounts, [(key, amount, unit, terms) for _, key, _, amount, unit, terms, _ in values])
 
     def _admission(self, holds: Sequence[tuple[Account, int]], until: int, *, watched: bool) -> list[Insert]:
-        return [
-            ("open_turn", [(*self._open_turn, until, self.accounts, int(watched))], _UNLESS_THERE),
-            ("hold", list(_hold_values(self._turn, holds)), _UNLESS_THERE),
-        ]
+        return _admission(self._open_turn, _hold_values(self._turn, holds), until, self.accounts, watched=watched)
+
+
+def admission_of(turn: OpenTurn, holds: Sequence[tuple[Account, int]], until: int, accounts: str) -> list[Insert]:
+    """What a turn holds that was admitted elsewhere; `accounts` are as `overshoot.written` has them."""
+    return _admission(_open_turn_values(turn), _hold_values(turn, holds), until, accounts, watched=True)
+
+
+def _admission(
+    turn: tuple[object, ...], holds: Iterable[tuple[Any, ...]], until: int, accounts: str, *, watched: bool
+) -> list[Insert]:
+    return [
+        ("open_turn", [(*turn, until, accounts, int(watched))], _UNLESS_THERE),
+        ("hold", list(holds), _UNLESS_THERE),
+    ]
 
 
 def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:

@@ -105,7 +105,7 @@ def _watch_all(run: Run, organisation: str, dialect: Dialect) -> None:
 
 def none_of(row: Row, accounts: str, dialect: Dialect) -> Iterator[Statement]:
     """Fails where some account of a turn that ends may exceed its limit if all holds are spent."""
-    if concerned := _read(accounts):
+    if concerned := read_accounts(accounts):
         yield headroom.refuted(_question(concerned, row, dialect), [0] * len(concerned))
 
 
@@ -119,7 +119,7 @@ class Told:
         self.dialect = dialect
         self._asked: dict[tuple[str, str], tuple[Question, Callable[[], list[list[tuple[Any, ...]]]]]] = {}
         for row in rows if opened and dialect.remote else ():
-            if (turn := opened.get(row.entry.id)) and (accounts := _read(turn.accounts)):
+            if (turn := opened.get(row.entry.id)) and (accounts := read_accounts(turn.accounts)):
                 question = _question(accounts, row, dialect)
                 self._asked[row.origin.organisation, row.entry.id] = question, journey.add([question.asked])
 
@@ -168,7 +168,7 @@ def _charges(turn: EndedTurn) -> list[tuple[Account, int]]:
     row = turn.row
     charges = [
         (account, charge(account, row.origin, row.entry, hold=turn.holds.get(account.key, 0), process=row.process))
-        for account in _read(turn.accounts)
+        for account in read_accounts(turn.accounts)
     ]
     return [(account, amount) for account, amount in charges if amount > 0]
 
@@ -191,7 +191,7 @@ def _short(value: object) -> object:
 
 
 @lru_cache(maxsize=64)
-def _read(accounts: str | None) -> Sequence[Account]:
+def read_accounts(accounts: str | None) -> Sequence[Account]:
     """None if another version of acp-proxy wrote something that this one does not know."""
     try:
         return json_decoder(tuple[Account, ...]).decode(accounts or "[]")

@@ -27,6 +27,7 @@ from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
 from acp_proxy.ledger.hub.connection import Authorization, HubConnection
 from acp_proxy.ledger.hub.credentials import authorization_for
+from acp_proxy.ledger.hub.leases import GIVE_BACK, LEND, Lending
 from acp_proxy.ledger.hub.policy import CHANGE_POLICY, POLICY, POLICY_HISTORY, Changes, Kept
 from acp_proxy.ledger.hub.reader import HubReader, standings_of
 from acp_proxy.ledger.hub_address import canonical, hubs_of
@@ -127,6 +128,22 @@ class HubLedger(HubReader):
 
     def book_held(self, organisation: str, turn: str, now: int, *, from_zero: bool) -> bool:
         return self._hub.call(wire.BOOK_LOST, wire.Lost(turn, now, from_zero, organisation)).done
+
+    # -- leases
+
+    def lend(
+        self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, returned: Sequence[str]
+    ) -> tuple[dict[str, int], int]:
+        """What is lent by the keys of accounts, and for how many ns from the question on; `turn` has the lease's id."""
+        turn = replace(turn, session=booked(turn.session))
+        asked = [wire.Want(*want) for want in wants if want[0].budget.window.name != "turn"]
+        lent = self._hub.call(LEND, Lending(turn, asked, now, list(returned)))
+        own = [want.account for want in asked if want.account.budget.layer != "hub"]
+        keys = [account.key for account in (*own, *lent.accounts[len(own) :])]
+        return {**dict.fromkeys(keys, 0), **{keys[number]: amount for number, amount in lent.amounts}}, lent.usable
+
+    def give_back(self, organisation: str, lease: str) -> None:
+        self._hub.call(GIVE_BACK, wire.Turn(lease, organisation))
 
     # -- budgets
 

@@ -18,6 +18,14 @@ class Document(Struct, frozen=True):
     prices: dict[str, Table] = {}
 
 
+class Whose(Struct, frozen=True):
+    """Who asks, as their token has it: by this, and by nothing that a machine says, the budgets of the policy count."""
+
+    organisation: str
+    user: str
+    team: str | None = None
+
+
 class Kept(Struct, frozen=True):
     """A version of the policy; 0 is that of nothing. `at` (Unix s) and `who` are None for those who do not see all."""
 
@@ -25,6 +33,7 @@ class Kept(Struct, frozen=True):
     document: Document
     at: int | None = None
     who: str | None = None
+    whose: Whose | None = None
 
 
 class Changes(Struct, frozen=True):

@@ -13,7 +13,7 @@ from acp_proxy.core.notice import a_test
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.ledger import OpenTurn, Query, SessionInfo
 from acp_proxy.ledger.budgets import EXPIRY, Grant
-from acp_proxy.ledger.hub import policy, questions, wire
+from acp_proxy.ledger.hub import leases, policy, questions, wire
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
@@ -98,6 +98,10 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         policy.SET_POLICY: policy.Document(),
         policy.CHANGE_POLICY: policy.Changes(prices={"opus": {"input": "5", "output": "25"}}),
         policy.POLICY_HISTORY: wire.Nothing(),
+        leases.LEND: leases.Lending(
+            replace(turn, id=f"lease-of-{origin.user}"), [wire.Want(pool, HoldSize(1, 1))], NOON
+        ),
+        leases.GIVE_BACK: wire.Turn(f"lease-of-{origin.user}", name),
         wire.BOOK_LOST: wire.Lost(turn.id, NOON, False, name),
         wire.RELEASE: owned,
     }

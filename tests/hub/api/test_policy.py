@@ -53,6 +53,7 @@ def test_there_is_none_until_an_administrator_sets_one(asked: Asked) -> None:
         "document": {"budgets": [], "prices": {}},
         "at": None,
         "who": None,
+        "whose": {"organisation": "default", "user": "mallory", "team": "red"},
     }
     assert asked("administrator", "PUT", {"budgets": [DAILY]}).status == 200
     assert _names(asked("developer")) == ["daily"]
