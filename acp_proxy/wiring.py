@@ -105,6 +105,7 @@ def _bookkeepers(
     )
     process = uuid7(time.time_ns())
     counted_by = None if config.run.budget is None else process  # rows name it where a budget is for one run
+    central = _central(config, catalog) if is_hub(config.ledger.url) else None
     recorder = Recorder(
         worker,
         _origin(config, command),
@@ -114,23 +115,29 @@ def _bookkeepers(
         process=counted_by,
         titles=keeps_titles(config, config.ledger.url),
         billing_of=lambda agent: billed_by(config, agent).by,
+        lease_of=central.wallet.lease_of if central else lambda _: None,
         later=loop.call_later,
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
     said = config.plans
     plans = Plans(worker, recorder.origin_of, _plan_warning, thresholds=said.thresholds, in_editor=said.in_editor)
-    budgets = _budgets(config, catalog, worker, recorder, counted_by, log)
+    budgets = _budgets(config, catalog, worker, recorder, counted_by, log, central)
     completion = _completion(config, catalog, recorder, announce, log)
     early_load = EarlyLoad(partial(_load_the_rest, config, catalog))
     return [counters, recorder], [*budgets, plans, expected, *completion, early_load]
 
 
 def _budgets(
-    config: Config, catalog: Catalog, worker: LedgerWorker, recorder: Recorder, process: str | None, log: Log
+    config: Config,
+    catalog: Catalog,
+    worker: LedgerWorker,
+    recorder: Recorder,
+    process: str | None,
+    log: Log,
+    central: Followed | None,
 ) -> list[Interceptor]:
     """Without any budget, and without a hub that may have one, nothing of this is imported, and no prompt waits."""
-    central = _central(config, catalog) if is_hub(config.ledger.url) else None
     if not config.budgets and not config.plan_budgets and central is None:
         return []
     from acp_proxy.interceptors.budgets import Budgets, Rules
@@ -166,7 +173,7 @@ def _central(config: Config, catalog: Catalog) -> Followed:
     from acp_proxy.config.applied import prices_under
     from acp_proxy.policy.following import Followed
 
-    unsaid = config.by_file["admin"].get(("ledger", "on_unavailable"), "local")  # not the user's to weaken
+    unsaid = config.by_file["admin"].get(("ledger", "on_unavailable"), "lease")  # not the user's to weaken
     followed = Followed(
         config.ledger.url,
         state_directory(os.environ) / "hubs",

@@ -13,9 +13,10 @@ import uvicorn
 from starlette.applications import Starlette
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.lease import Terms
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.notice import Notice
-from acp_proxy.hub.api import Api
+from acp_proxy.hub.api import TERMS, Api
 from acp_proxy.hub.api.claims import ByToken, Claims
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.identity import Identity
@@ -87,6 +88,8 @@ def running(
     people: Mapping[str, Identity] | None = None,
     claims: Callable[[Identity], Claims] = ByToken,
     clock: Callable[[], int] = time.time_ns,
+    lease: Terms = TERMS,
+    port: int = 0,
 ) -> Iterator[str]:
     """The URL of a hub for the ledger at a URL. `people` are identities by their token; without any it is `ANYBODY`."""
     ledgers = Ledgers(ledger, 4, lambda event, **fields: None, clock)
@@ -99,18 +102,18 @@ def running(
             raise RefusedError(401, "no token of this hub")
         return found
 
-    api = Api(ledgers, identify, lambda event, **fields: None, claims=claims, clock=clock)
+    api = Api(ledgers, identify, lambda event, **fields: None, claims=claims, clock=clock, lease=lease)
     try:
-        with served(Starlette(routes=api.routes)) as port:
-            yield f"http://127.0.0.1:{port}"
+        with served(Starlette(routes=api.routes), port) as at:
+            yield f"http://127.0.0.1:{at}"
     finally:
         ledgers.close(5.0)
 
 
 @contextmanager
-def served(application: Starlette) -> Iterator[int]:
+def served(application: Starlette, port: int = 0) -> Iterator[int]:
     """The port at which an application answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server = uvicorn.Server(uvicorn.Config(application, log_config=None, lifespan="off", access_log=False))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
@@ -170,7 +170,9 @@ def _budgets(
     from acp_proxy.core.budget.plan_limits import PlanBudget
 
     admins = budgets_of(admin, "admin") if admin else ()
-    unavailable = final.get(("ledger", "on_unavailable"), "local")  # what was left unsaid is not the user's to weaken
+    unavailable = final.get(
+        ("ledger", "on_unavailable"), _without_a_word(settings["ledger", "url"])
+    )  # what was left unsaid is not the user's to weaken
     found = (*admins, *(budgets_of(own, "user") if own else ()))
     counted = (
         replace(each, on_unavailable=each.on_unavailable or unavailable) if each.layer == "admin" else each
@@ -206,7 +208,12 @@ def _ledger(section: dict[str, Any], environ: Mapping[str, str]) -> LedgerChoice
             section["url"] = f"sqlite:///{os.path.realpath(path)}{asked}{how}"
         except FileNotFoundError as error:
             raise ConfigError(f"ledger.url: {path}: the working directory was removed") from error
-    return LedgerChoice(**section)
+    return LedgerChoice(**{"on_unavailable": _without_a_word(section["url"]), **section})
+
+
+def _without_a_word(url: str) -> Literal["local", "lease"]:
+    """What happens without the ledger where nothing is said of it: only a hub lends."""
+    return "lease" if url.startswith(("https://", "http://")) else "local"
 
 
 def _serve(section: dict[str, Any], environ: Mapping[str, str]) -> Serve:

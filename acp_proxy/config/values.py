@@ -39,7 +39,7 @@ class Log(Struct, frozen=True):
 
 class LedgerChoice(Struct, frozen=True):
     url: str  # with an absolute path: a journal names the ledger that it was written for
-    on_unavailable: Literal["open", "closed", "local"] = "local"
+    on_unavailable: Literal["open", "closed", "local", "lease"] = "local"  # with a hub it is "lease"
     admission_timeout: float = 0.25  # seconds
     titles: bool = (
         True  # of sessions, which may repeat words of a prompt; false keeps none, whatever `share_titles` says

@@ -81,11 +81,13 @@ class Recorder(Interceptor):
         process: str | None = None,
         titles: bool = True,
         billing_of: Callable[[str], Billing | None] = lambda _: None,
+        lease_of: Callable[[str], str | None] = lambda _: None,
         clock: Callable[[], int] = time.time_ns,
         later: Callable[[float, Callable[[], object]], object] | None = None,
     ) -> None:
         self._worker = worker
         self._billing_of = billing_of
+        self._lease_of = lease_of
         self._origin = self._billed(_storable(replace(origin, agent=agent or origin.agent)))
         self._announce = announce
         self._agent = agent
@@ -189,7 +191,7 @@ class Recorder(Interceptor):
     def _row(self, entry: Entry, state: SessionState | None) -> Row:
         if state and state.title and (len(state.title) > LONGEST_TITLE or not self._titles):
             state = replace(state, title=state.title[:LONGEST_TITLE] if self._titles else None)
-        return Row(self.origin_of(entry.session), entry, state, self._process)
+        return Row(self.origin_of(entry.session), entry, state, self._process, self._lease_of(entry.id))
 
     async def origin_when_known(self, session: str, within: float) -> Origin:
         """`origin_of`, when the session's project has been found, or after so many seconds without it."""

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from acp_proxy.core.budget import Budget, OnUnavailable
+from acp_proxy.core.budget import Account, Budget, OnUnavailable, accounts_for
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.core.budget.plan_limits import PlanBudget
+from acp_proxy.core.scope import Subject
+from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.hub.policy import Document
+from acp_proxy.ledger.hub.policy import Document, Whose
+from acp_proxy.ledger.hub.wallet import Wallet, steady
 from acp_proxy.policy import Policy, understood
 from acp_proxy.system.decoding import json_decoder
+from acp_proxy.system.ids import uuid7
+from acp_proxy.text.times import zone_info
 
 Told = Callable[[Policy], object]
 
@@ -25,6 +32,7 @@ Told = Callable[[Policy], object]
 class _Kept(Struct, frozen=True):
     tag: str
     document: Document
+    whose: Whose | None = None
 
 
 class Followed:
@@ -37,7 +45,9 @@ class Followed:
         self._path = directory / f"{quote(url, safe='')}.policy"
         self._unsaid = unsaid
         self._told = told
+        self.wallet = Wallet(url, directory)
         self.tag: str | None = None
+        self._whose: Whose | None = None
         self.policy = Policy()
 
     @property
@@ -47,6 +57,23 @@ class Followed:
     @property
     def plan_budgets(self) -> tuple[PlanBudget, ...]:
         return self.policy.plan_budgets
+
+    def accounts_of(self, subject: Subject, at: int, turn: str) -> tuple[Account, ...]:
+        """Who it is about is who the hub knows, whatever this machine's configuration calls them."""
+        if self._whose is not None:
+            subject = replace(subject, **asdict(self._whose))
+        return accounts_for(self.policy.budgets, subject, at, zone_info, turn)
+
+    def borrow(self, ledger: BudgetLedger, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int) -> None:
+        """What the lease before had left goes back. Raises LedgerError."""
+        from acp_proxy.ledger.hub.ledger import HubLedger
+
+        if not isinstance(ledger, HubLedger):
+            return
+        began, old = steady(), self.wallet.give_back()
+        lease = f"{PREFIX}{uuid7(now)}"
+        lent, usable = ledger.lend(replace(turn, id=lease), wants, now, [old] if old else [])
+        self.wallet.take(lease, lent, began, usable)
 
     def read(self) -> None:
         """What was kept of an earlier one; what cannot be read is as none, until the hub answers."""
@@ -60,7 +87,7 @@ class Followed:
         found = ledger.policy(self.tag) if isinstance(ledger, HubLedger) else None
         if found is not None:
             tag, kept = found
-            heard = _Kept(tag, kept.document)
+            heard = _Kept(tag, kept.document, kept.whose)
             self._heard(heard)
             with suppress(OSError):  # it is asked for again
                 self._keep(heard)
@@ -68,7 +95,7 @@ class Followed:
     def _heard(self, kept: _Kept) -> None:
         policy = understood(kept.document)
         budgets = tuple(replace(each, on_unavailable=each.on_unavailable or self._unsaid) for each in policy.budgets)
-        self.tag, self.policy = kept.tag, replace(policy, budgets=budgets)
+        self.tag, self._whose, self.policy = kept.tag, kept.whose, replace(policy, budgets=budgets)
         self._told(self.policy)
 
     def _keep(self, kept: _Kept) -> None:

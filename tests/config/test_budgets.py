@@ -147,7 +147,7 @@ def _with(line: str) -> str:
         ("on_unpriced = true", "10: budget.on_unpriced: expected warn, deny or estimate"),
         (
             'on_unavailable = "lokal"',
-            '10: budget.on_unavailable: expected open, closed or local; did you mean "local"?',
+            '10: budget.on_unavailable: expected open, closed, local or lease; did you mean "local"?',
         ),
         (
             'timezone = "Europe/Berln"',

@@ -23,7 +23,7 @@ Per = Literal["user", "team", "project", "agent"]
 Mode = Literal["shadow", "warn", "enforce"]
 OnExceed = Literal["finish_turn", "deny_next_tool", "cancel"]
 OnUnpriced = Literal["warn", "deny", "estimate"]
-OnUnavailable = Literal["open", "closed", "local"]
+OnUnavailable = Literal["open", "closed", "local", "lease"]
 
 
 class Limit(Struct, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Literal
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
@@ -36,9 +37,9 @@ def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: 
     )
 
 
-def unreachable_text(account: Account, *, leased: bool) -> str:
-    """The ledger is unavailable, and the budget refuses prompts without it; `leased`: beyond what is held."""
-    used_up = ", and nothing is left of what was set aside for this process" if leased else ""
+def unreachable_text(account: Account, *, leased: Literal["process", "machine"] | None) -> str:
+    """The ledger is unavailable, and the budget refuses prompts without it; `leased`: beyond what is held by whom."""
+    used_up = f", and nothing is left of what was set aside for this {leased}" if leased else ""
     return (
         f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach{used_up}. "
         "Send the prompt again in a moment. If this continues, `acp-proxy doctor` says why."

@@ -14,7 +14,6 @@ from math import inf
 from typing import Protocol
 
 from acp_proxy.core import acp
-from acp_proxy.core.budget import accounts_for
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.events import (
@@ -51,7 +50,6 @@ from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger import LedgerError, OpenTurn, Warn, log_warning
 from acp_proxy.ledger.budgets import BEAT, EXPIRY, BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
-from acp_proxy.text.times import zone_info
 
 _GATHER = 0.05  # seconds; the row itself is let wait a moment, too
 _SOME = Usage(input=1, output=1)
@@ -109,8 +107,10 @@ class Budgets(Interceptor):
         self._models = Models()
         self._sizes = Sizes()
         self._turns = Turns()
+        self._lease = None if rules.central is None else rules.central.wallet
+        self._borrowing = False
         self._messages = messages = ClientMessages(rules.style)
-        self._writes = writes = LedgerWrites(worker, self._turns)
+        self._writes = writes = LedgerWrites(worker, self._turns, self._lease)
         self._warnings = Warnings(worker, messages, clock, warn, estimate=rules.estimate)
         self._stops = Stops(self._turns, messages, writes.count, writes.note, rules.price, clock)
         self._heartbeat = Heartbeat(worker, self._turns, clock, beat)
@@ -139,7 +139,7 @@ class Budgets(Interceptor):
         model = self._rules.concrete(self._models.of(session))
         turn = OpenTurn(self._new_id(at), origin, session, at, self._owner, model, self._rules.process)
         subject = origin.subject(model, session, self._rules.process)
-        accounts = accounts_for(self._rules.known, subject, at, zone_info, turn.id)
+        accounts = self._rules.accounts_of(subject, at, turn.id)
         if not accounts and self._rules.central is None:
             return None
         if request.method != acp.PROMPT or named is None:
@@ -157,7 +157,34 @@ class Budgets(Interceptor):
         if isinstance(verdict, Refusal) or self._closed:
             self._writes.release(running.id)
         self._follow()
+        if isinstance(verdict, Admitted):
+            self._borrow(turn, running)
         return verdict
+
+    def _borrow(self, turn: OpenTurn, running: Running) -> None:
+        """Once the hub has let a prompt go: something for those that come when it does not answer."""
+        central, loop = self._rules.central, asyncio.get_running_loop()
+        accounts = [
+            account
+            for account in running.accounts
+            if account.enforced and (account.budget.on_unavailable or self._rules.on_unavailable) == "lease"
+        ]
+        keys = [account.key for account in accounts if account.budget.window.name != "turn"]
+        if central is None or self._borrowing or not running.standings or not keys:
+            return
+        if not central.wallet.is_due(keys):
+            return
+        self._borrowing = True
+        wants = [(account, self._sizes.of(account, turn.origin, turn.model)) for account in accounts]
+
+        def borrow(ledger: BudgetLedger) -> None:
+            central.borrow(ledger, turn, wants, self._clock())
+            in_loop(loop, done)
+
+        def done() -> None:
+            self._borrowing = False
+
+        self._worker.ask(borrow, lambda _: in_loop(loop, done))
 
     def _follow(self) -> None:
         """The hub's policy was another one than is known here, or none is: the next prompts know it."""
@@ -258,9 +285,13 @@ class Budgets(Interceptor):
 
     def _settle(self, running: Running, entry: Entry) -> None:
         """The row was handed to the ledger before; once it is appended, nothing is held any more."""
-        loop = asyncio.get_running_loop()
+        loop, lease = asyncio.get_running_loop(), self._lease if running.lease else None
+        if lease is not None:
+            lease.charge(running.id, running.charged)
 
         def settled(ledger: BudgetLedger) -> None:
+            if lease is not None:
+                lease.settled(running.id)
             self._sizes.learn(ledger, running.accounts, running.origin, running.model or entry.model, anew=True)
             in_loop(loop, lambda: self._turns.forget(running.id))
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.notice import Notice
-from acp_proxy.interceptors.budgets.running_turns import Turns
+from acp_proxy.interceptors.budgets.rules import Lease
+from acp_proxy.interceptors.budgets.running_turns import Running, Turns
 from acp_proxy.ledger.budgets import Decision
 from acp_proxy.ledger.worker import LedgerWorker
 
@@ -14,7 +15,8 @@ from acp_proxy.ledger.worker import LedgerWorker
 class LedgerWrites:
     """The writes of one process: run in the ledger's thread, in order, and retried until they succeed."""
 
-    def __init__(self, worker: LedgerWorker, turns: Turns) -> None:
+    def __init__(self, worker: LedgerWorker, turns: Turns, lease: Lease | None = None) -> None:
+        self._lease = lease
         self._worker = worker
         self._turns = turns
 
@@ -25,9 +27,17 @@ class LedgerWrites:
         """For people elsewhere."""
         self._worker.do(lambda ledger: ledger.outbox.note([notice]))
 
+    def give_up_lease(self, running: Running) -> None:
+        """What was drawn for a turn that used nothing may be drawn again."""
+        if self._lease is not None and running.lease is not None:
+            self._lease.charge(running.id, {})
+            self._lease.settled(running.id)
+            running.lease = None
+
     def release(self, turn: str) -> None:
         """Release the holds of a turn that used nothing and never will. Runs after earlier jobs, so no hold stays."""
         running = self._turns.forget(turn)
         if running is not None:
+            self.give_up_lease(running)
             organisation = running.origin.organisation
             self._worker.do(lambda ledger: ledger.release(organisation, turn))

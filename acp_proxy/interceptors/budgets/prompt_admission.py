@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
-from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget import Account, OnUnavailable, Standing
 from acp_proxy.core.budget.refusal import refusal_text, unchecked_text, unreachable_text
 from acp_proxy.core.budget.verdict import denies_unpriced
 from acp_proxy.core.effects import Send
@@ -19,6 +20,8 @@ from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
 from acp_proxy.text.times import zone_info
+
+_WHOSE: Mapping[str, Literal["process", "machine"]] = {"local": "process", "lease": "machine"}
 
 
 class PromptAdmission:
@@ -75,33 +78,52 @@ class PromptAdmission:
         return self._messages.refuse(session, binding.account.budget.name, text)
 
     def _without_ledger(self, running: Running, unpriced: str | None) -> Refusal | Admitted:
-        """What `on_unavailable` says: send, refuse, or send within what this process holds already.
+        """What `on_unavailable` says: send, refuse, or send within what this machine was lent or this process holds.
 
         A model without a price is known without the ledger.
         """
         now = self._clock()
         opened: list[Account] = []
+        lent = self._draw(running)
         for account in running.accounts:
             if not account.enforced:
                 continue
             if unpriced is not None and denies_unpriced(account):
                 self._writes.count([account], "fail_closed")
+                self._writes.give_up_lease(running)
                 return self._refused(running.session, Standing(account), unpriced)
-            policy = account.budget.on_unavailable or self._rules.on_unavailable
+            policy = self._policy(account)
+            if lent and policy == "lease":
+                continue
             size = self._sizes.of(account, running.origin, running.model)
-            left = size.within(self._turns.lease(account.key, now)) if policy == "local" else None
+            left = size.within(self._turns.lease(account.key, now)) if policy in ("local", "lease") else None
             if policy == "open":
                 opened.append(account)
             elif left is None:
                 self._writes.count([account], "fail_closed")
-                return self._messages.refuse(
-                    running.session, account.budget.name, unreachable_text(account, leased=policy == "local")
-                )
+                self._writes.give_up_lease(running)
+                text = unreachable_text(account, leased=_WHOSE.get(policy))
+                return self._messages.refuse(running.session, account.budget.name, text)
             else:
                 running.leased[account.key] = left
         if opened:
             self._writes.count(opened, "fail_open")
         return Admitted(running.id, tuple(self._tell_unchecked(running.session, opened)))
+
+    def _draw(self, running: Running) -> bool:
+        """Whether the lease of this machine pays for the prompt."""
+        central = self._rules.central
+        sizes = {
+            account.key: self._sizes.of(account, running.origin, running.model)
+            for account in running.accounts
+            if account.enforced and self._policy(account) == "lease" and account.budget.window.name != "turn"
+        }
+        if central is not None and sizes:
+            running.lease = central.wallet.draw(running.id, sizes)
+        return running.lease is not None
+
+    def _policy(self, account: Account) -> OnUnavailable:
+        return account.budget.on_unavailable or self._rules.on_unavailable
 
     def _tell_unchecked(self, session: str, opened: Sequence[Account]) -> Iterator[Send]:
         for account in opened:

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from acp_proxy.core.budget import Budget, OnUnavailable
+from acp_proxy.core.budget import Account, Budget, OnUnavailable, accounts_for
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.pricing import Priced
+from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.text.times import zone_info
+
+
+class Lease(Protocol):
+    """What a hub has lent to this machine. Amounts are by the keys of accounts."""
+
+    def is_due(self, accounts: Collection[str]) -> bool:
+        """Whether the hub is to be asked for another one."""
+
+    def draw(self, turn: str, sizes: Mapping[str, HoldSize]) -> str | None:
+        """The lease that pays for a turn; None if it cannot."""
+
+    def charge(self, turn: str, charged: Mapping[str, int]) -> None:
+        """The turn has ended."""
+
+    def settled(self, turn: str) -> None:
+        """Its row is in the ledger, or there is none."""
 
 
 class Central(Protocol):
@@ -25,6 +45,15 @@ class Central(Protocol):
 
     @property
     def plan_budgets(self) -> tuple[PlanBudget, ...]: ...
+
+    def accounts_of(self, subject: Subject, at: int, turn: str) -> tuple[Account, ...]:
+        """Those of the policy that a prompt is charged to, as far as it is known here."""
+
+    @property
+    def wallet(self) -> Lease: ...
+
+    def borrow(self, ledger: BudgetLedger, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int) -> None:
+        """Have something lent for turns such as this; in the ledger's thread. Raises LedgerError."""
 
     def refresh(self, ledger: BudgetLedger) -> None:
         """In the ledger's thread. Raises LedgerError."""
@@ -44,6 +73,11 @@ class Rules(Struct, frozen=True):
     opening: float = 2.0  # seconds, in its place while the ledger is opened for the first time
     concrete: Callable[[str | None], str | None] = lambda model: model
     price: Callable[[str | None, Usage, int], Priced] = lambda _model, _usage, _at: Priced(None)
+
+    def accounts_of(self, subject: Subject, at: int, turn: str) -> tuple[Account, ...]:
+        """Of all budgets that are known at this moment; `at` (Unix ns) is the start of the turn."""
+        own = accounts_for(self.budgets, subject, at, zone_info, turn)
+        return own if self.central is None else (*own, *self.central.accounts_of(subject, at, turn))
 
     @property
     def known(self) -> tuple[Budget, ...]:

@@ -42,6 +42,7 @@ class Running(Struct):
     leased: dict[str, int] = field(default_factory=dict)  # of what other turns of this process left
     charged: Counter[str] = field(default_factory=Counter)  # by rows, of which the ledger may not have told yet
     beside: Counter[str] = field(default_factory=Counter)  # by other turns of this process, since the ledger told
+    lease: str | None = None  # of this machine, which pays for it
     started: bool = False
     ended: bool = False  # its row is on its way
     stopped: MidTurn = "nothing"

@@ -46,6 +46,10 @@ class Wallet:
         self._path = directory / f"{quote(url, safe='')}.lease"
         self._clock = clock
         self._boot = boot()
+        self._paid: dict[str, str] = {}  # turns of this process, by what lease
+
+    def lease_of(self, turn: str) -> str | None:
+        return self._paid.get(turn)
 
     def is_due(self, accounts: Iterable[str]) -> bool:
         """Whether the hub is to be asked for a lease of these accounts."""
@@ -67,22 +71,25 @@ class Wallet:
             with self._locked():
                 self._write(Lease(lease, self._boot, asked_at, asked_at + usable - MARGIN, dict(amounts)))
 
-    def draw(self, turn: str, sizes: Mapping[str, HoldSize]) -> tuple[str, dict[str, int]] | None:
-        """The lease that pays for a turn, and with how much of each account; None if it cannot."""
+    def draw(self, turn: str, sizes: Mapping[str, HoldSize]) -> str | None:
+        """The lease that pays for a turn of these accounts; None if it cannot."""
         with self._locked():
             lease = self._read()
             drawn = lease.draw(turn, sizes, self._boot, self._clock()) if lease else None
             if lease is None or drawn is None or not self._write(drawn[0]):
                 return None
-            return lease.id, drawn[1]
+            self._paid[turn] = lease.id
+            return lease.id
 
-    def charge(self, lease: str, turn: str, charged: Mapping[str, int]) -> None:
-        self._change(lease, lambda found: found.charge(turn, charged))
+    def charge(self, turn: str, charged: Mapping[str, int]) -> None:
+        """It has ended, having used so much of each account."""
+        self._change(self._paid.get(turn), lambda found: found.charge(turn, charged))
 
-    def settled(self, lease: str, turn: str) -> None:
-        self._change(lease, lambda found: found.settled(turn))
+    def settled(self, turn: str) -> None:
+        """Its row is in the ledger, or it used nothing."""
+        self._change(self._paid.pop(turn, None), lambda found: found.settled(turn))
 
-    def _change(self, lease: str, change: Callable[[Lease], Lease]) -> None:
+    def _change(self, lease: str | None, change: Callable[[Lease], Lease]) -> None:
         with self._locked():
             found = self._read()
             if found is not None and found.id == lease:

@@ -140,7 +140,7 @@ def test_the_command_in_a_refusal_can_be_pasted_into_a_shell(name: str) -> None:
 
 
 def test_who_is_refused_because_of_the_ledger_is_told_what_says_why() -> None:
-    assert "`acp-proxy doctor` says why" in unreachable_text(account(budget()), leased=True)
+    assert "`acp-proxy doctor` says why" in unreachable_text(account(budget()), leased="process")
 
 
 def test_a_model_without_a_price_is_named_as_the_reason() -> None:
@@ -221,6 +221,6 @@ def texts(now: Standing) -> list[str]:
         warning_text(now, 80, NOW, UTC),
         warning_text(now, 100, NOW, UTC),
         uncounted_text(now) or "",
-        unreachable_text(now.account, leased=True),
+        unreachable_text(now.account, leased="process"),
         unchecked_text(now.account),
     ]

@@ -1,0 +1,120 @@
+"""Two machines whose hub goes away: they spend what was lent to them, are refused, and lose and double no turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_proxy.core.budget.lease import Terms
+from acp_proxy.hub.identity import Identity
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger.hub.ledger import HubLedger
+from acp_proxy.ledger.hub.policy import Changes
+from harness import hub
+from harness.daemons import until
+from harness.ports import free_port
+
+PEOPLE = {
+    "root": Identity("root", "default", None, "administrator"),
+    "ann": Identity("ann", "default", "core", "developer"),
+    "bob": Identity("bob", "default", "core", "developer"),
+}
+POOL = {"window": "month", "limit": {"turns": 20}}
+
+
+class Editor:
+    """One proxy with an agent, on a machine of its own."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._number = 0
+        self.call("initialize", protocolVersion=1, clientCapabilities={})
+        self._session = self.call("session/new", cwd="/", mcpServers=[])[0]["sessionId"]
+
+    def call(self, method: str, **params: Any) -> tuple[Any, str]:
+        """The result, and the text that was said before it."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._number += 1
+        asked = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        said = ""
+        for line in self._process.stdout:
+            message = json.loads(line)
+            if message.get("id") == self._number:
+                return message["result"], said
+            said += message["params"].get("update", {}).get("content", {}).get("text", "")
+        raise AssertionError("the proxy has ended")
+
+    def prompt(self) -> str:
+        """What was said."""
+        return self.call("session/prompt", sessionId=self._session, prompt=[{"type": "text", "text": "go"}])[1]
+
+
+@contextmanager
+def editor(home: Path, url: str, token: str) -> Iterator[Editor]:
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "ACP_PROXY_HUB_TOKEN": token, "LOGNAME": "somebody"}
+    environment["ACP_PROXY_LEDGER__ADMISSION_TIMEOUT"] = "3s"
+    command = [sys.executable, "-m", "acp_proxy", "run", "--ledger", url, "--no-summary", "--"]
+    agent = [sys.executable, "-m", "acp_proxy.demo_agent"]
+    home.mkdir()
+    with subprocess.Popen(
+        [*command, *agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        yield Editor(process)
+        assert process.stdin
+        process.stdin.close()
+
+
+def lent(home: Path) -> dict[str, Any]:
+    """The lease that a machine has, empty while it has none."""
+    for path in home.rglob("*.lease"):
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        return found
+    return {}
+
+
+def ledger_of(url: str, who: str) -> HubLedger:
+    opened = open_ledger(url, journals=())
+    assert isinstance(opened, HubLedger)
+    return opened
+
+
+def test_they_spend_what_was_lent_and_no_more_and_each_turn_arrives_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, port, terms = f"sqlite:///{tmp_path}/ledger.db", free_port(), Terms(share=20)
+    url = f"http://127.0.0.1:{port}"
+    monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "root")
+    first = hub.running(kept, PEOPLE, lease=terms, port=port)
+    first.__enter__()
+    with closing(ledger_of(url, "root")) as ledger:
+        ledger.change_policy(Changes({"pool": dict(POOL)}))
+    homes = [tmp_path / "laptop of ann", tmp_path / "laptop of bob"]
+    with editor(homes[0], url, "ann") as ann, editor(homes[1], url, "bob") as bob:
+        for each, home in ((ann, homes[0]), (bob, homes[1])):
+            assert "Fahrenheit" in each.prompt()
+            until(lambda home=home: lent(home), "something is lent")  # type: ignore[misc]
+        first.__exit__(None, None, None)
+        before = [sum(lent(home)["left"].values()) for home in homes]
+        assert before == [3, 3]
+        for each in (ann, bob):
+            said = [each.prompt() for _ in range(4)]
+            assert ["Not sent" in text for text in said] == [False, False, False, True]
+            assert 'budget "pool" cannot be checked' in said[-1]
+            assert "nothing is left of what was set aside for this machine" in said[-1]
+        with hub.running(kept, PEOPLE, lease=terms, port=port), closing(ledger_of(url, "root")) as ledger:
+            until(lambda: len(list(ledger.rows(Query()))) == 8, "all turns are there")
+            rows = list(ledger.rows(Query()))
+            assert sorted(row.origin.user for row in rows) == ["ann"] * 4 + ["bob"] * 4
+            assert len({row.entry.id for row in rows}) == 8
+            assert "Not sent" not in ann.prompt()
