@@ -2,7 +2,8 @@
 
 An entry is one of pi, but for its `reasoningTokens`, which are inside the output. The cost is what OpenClaw computed
 from prices of its configuration, and 0 where it has none. An entry may be compressed, in a way that Python cannot read
-before 3.14: it is counted as not understood.
+before 3.14: it is counted as not understood. A session over ACP has an id of its own there, which is in its key here
+unless the bridge was told which session to use.
 """
 
 from __future__ import annotations
@@ -20,8 +21,16 @@ from acp_proxy.books.tree import directories
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 
-_WANTED = {"transcript_events": ("session_id", "seq", "event_json")}
-_ENTRIES = "SELECT session_id, event_json FROM transcript_events {where} ORDER BY session_id, seq"
+_WANTED = {
+    "transcript_events": ("session_id", "seq", "event_json"),
+    "session_windows": ("session_id", "session_key"),
+}
+_ENTRIES = """
+SELECT e.session_id, w.session_key, e.event_json
+FROM transcript_events e LEFT JOIN session_windows w ON w.session_id = e.session_id
+ORDER BY e.session_id, e.seq
+"""
+_BRIDGED = "acp-bridge:"  # what stands before ACP's id in a key
 _VERSION = 4  # of a session's entries
 
 
@@ -66,9 +75,11 @@ def read(connection: sqlite3.Connection, of: str | None = None) -> Iterator[Call
     if absent := missing(connection, _WANTED):
         yield NotUnderstood(f"expected {absent}")
         return
-    where, values = ("", ()) if of is None else ("WHERE session_id = ?", (of,))
     about: _Entry | None = None
-    for session, text in connection.execute(_ENTRIES.format(where=where), values):
+    for own, key, text in connection.execute(_ENTRIES):
+        session = str(key).rpartition(_BRIDGED)[2] if _BRIDGED in str(key) else str(own)
+        if of not in (None, session):
+            continue
         entry = decoded(text.encode("utf-8", "replace"), _Entry) if isinstance(text, str) else None
         if entry is None:
             yield NotUnderstood("an entry as JSON, with its type, id and time")
@@ -77,7 +88,7 @@ def read(connection: sqlite3.Connection, of: str | None = None) -> Iterator[Call
             if entry.version != _VERSION:
                 yield NotUnderstood(f"a session of version {_VERSION}", str(entry.version))
         elif about and about.version == _VERSION and entry.message and entry.message.usage:
-            yield from _calls(str(session), about, entry, entry.message, entry.message.usage)
+            yield from _calls(session, about, entry, entry.message, entry.message.usage)
 
 
 def _calls(

@@ -25,8 +25,10 @@ def entry(**changed: Any) -> dict[str, Any]:
     return {"type": "message", "id": "e1", "timestamp": "2026-11-28T06:57:45.000Z", "message": message} | changed
 
 
-def told(*entries: object, of: str | None = None) -> list[Call | NotUnderstood]:
+def told(*entries: object, of: str | None = None, key: str = "agent:main:main") -> list[Call | NotUnderstood]:
     with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE session_windows (session_id TEXT, session_key TEXT)")
+        connection.execute("INSERT INTO session_windows VALUES ('s1', ?)", (key,))
         connection.execute("CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT)")
         for number, each in enumerate(entries):
             text = None if each is None else json.dumps(each)
@@ -54,6 +56,12 @@ def test_reasoning_is_inside_the_output_and_all_else_stands_beside() -> None:
 def test_one_session_alone_is_read_where_it_is_named() -> None:
     assert len(told(SESSION, entry(), of="s1")) == 1
     assert told(SESSION, entry(), of="s2") == []
+
+
+def test_a_session_over_acp_has_the_id_that_the_protocol_has() -> None:
+    (call,) = told(SESSION, entry(), key="agent:main:acp-bridge:0de0cc3e", of="0de0cc3e")
+    assert isinstance(call, Call)
+    assert call.session == "0de0cc3e"
 
 
 @pytest.mark.parametrize(
