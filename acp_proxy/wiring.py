@@ -150,6 +150,7 @@ def _budgets(
         style=config.refusal_style,
         on_unavailable=config.ledger.on_unavailable,
         estimate=config.run.estimate,
+        asks=is_hub(config.ledger.url),
         timeout=config.ledger.admission_timeout,
         concrete=catalog.concrete,
         price=catalog.price,

@@ -34,11 +34,12 @@ def check(
     now: int,
     *,
     unpriced: bool,
+    asks: bool = False,
     table: Callable[[Sequence[Standing]], str] = listing.plain,
 ) -> Answer:
     """For a new session of `subject`; `unpriced`: its model has no price. What is not known of it is said.
 
-    `table` makes one of how the budgets stand.
+    `table` makes one of how the budgets stand. `asks` as in `refusal_text`.
     """
     asked = [budget for budget in budgets if not _missing(budget, subject)]
     accounts = accounts_for(asked, subject, now, zone_info, "")
@@ -47,7 +48,7 @@ def check(
     verdict = decide(standings, sizes, unpriced=unpriced)
     unasked = _unasked(budgets, subject)
     if verdict.binding is not None:
-        return Answer(REFUSED, f"{_refusal(verdict.binding, subject, now, unpriced=unpriced)}\n{unasked}")
+        return Answer(REFUSED, f"{_refusal(verdict.binding, subject, now, unpriced=unpriced, asks=asks)}\n{unasked}")
     return Answer(ADMITTED, f"{_admitted(verdict, standings, table)}{unasked}")
 
 
@@ -58,9 +59,10 @@ def _begun(standing: Standing) -> Standing:
     return replace(standing, spent=0, held=0, not_counted=(), unpriced=0, untold=0)
 
 
-def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool) -> str:
+def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool, asks: bool) -> str:
     model = subject.model if unpriced and denies_unpriced(standing.account) else None
-    return clean(refusal_text(standing, now, zone_info(standing.account.budget.zone), unpriced_model=model))
+    zone = zone_info(standing.account.budget.zone)
+    return clean(refusal_text(standing, now, zone, unpriced_model=model, asks=asks))
 
 
 def _admitted(verdict: Verdict, standings: Sequence[Standing], table: Callable[[Sequence[Standing]], str]) -> str:

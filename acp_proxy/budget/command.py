@@ -26,6 +26,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
+from acp_proxy.ledger.hub_address import is_hub
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import table
 from acp_proxy.text.figures import clean
@@ -51,6 +52,10 @@ class Place(Struct, frozen=True):
 
 def main(arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     """Exit status and answer. `since` among the arguments is Unix ns already. Raises UsageError and LedgerError."""
+    if arguments.action in ("request", "requests", "approve", "deny"):
+        from acp_proxy.budget import requests
+
+        return 0, requests.answered(arguments, config, place)
     if arguments.action == "grant":
         with closing(open_or_make(config.ledger.url, place.tell)) as ledger:
             return _grant(ledger, arguments, config, place)
@@ -117,7 +122,13 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
     if denied := on_plans.check(ledger, config.plan_budgets, subject, place.now):
         return check.REFUSED, f"{clean(plan_refusal(denied, place.now, place.zone))}\n"
     answer = check.check(
-        ledger, config.budgets, subject, place.now, unpriced=unpriced, table=lambda found: _table(found, place)
+        ledger,
+        config.budgets,
+        subject,
+        place.now,
+        unpriced=unpriced,
+        asks=is_hub(config.ledger.url),
+        table=lambda found: _table(found, place),
     )
     typed = [("model", model)] if model and model == arguments.model else []  # an alias is in no row
     named = (*given.items(), *typed)

@@ -42,19 +42,19 @@ class Asked(Struct, frozen=True):
 
 def granted(asked: Asked, budgets: Sequence[Budget], own: Subject, now: int) -> tuple[Budget, Grant]:
     """`own` grants, and gets the grant unless another subject is named. Raises UsageError."""
-    budget = _named(asked.budget, asked.layer, budgets)
+    budget = named_budget(asked.budget, asked.layer, budgets)
     grant = Grant(
         id=uuid7(now),
         organisation=own.organisation,
         layer=budget.layer,
         budget=budget.name,
-        value=_value(budget, asked.values, own),
-        amount=_amount(asked.amount, budget.limit.unit),
+        value=value_of(budget, asked.values, own),
+        amount=amount_of(asked.amount, budget.limit.unit),
         unit=budget.limit.unit,
         at=now,
-        until=_until(asked.duration, now),
+        until=end_of(asked.duration, now),
         who=own.user,
-        why=_reason(asked.reason),
+        why=checked_reason(asked.reason),
     )
     return budget, grant
 
@@ -124,7 +124,7 @@ def _moment(at: int, zone: Zone) -> str:
     return zone.local(at).strftime("%Y-%m-%d %H:%M")
 
 
-def _named(name: str, layer: str | None, budgets: Sequence[Budget]) -> Budget:
+def named_budget(name: str, layer: str | None, budgets: Sequence[Budget]) -> Budget:
     known = [budget for budget in budgets if budget.layer != "flag"]
     found = [budget for budget in known if budget.name == name and layer in (None, budget.layer)]
     match found:
@@ -147,7 +147,7 @@ def _suggestion(name: str, known: Sequence[Budget]) -> str:
     return f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
 
 
-def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | None:
+def value_of(budget: Budget, values: Mapping[str, str], own: Subject) -> str | None:
     for dimension, value in values.items():
         if not value:
             raise UsageError(f"--for-{dimension}: expected a name, or {EACH} for all")
@@ -163,7 +163,7 @@ def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | Non
     return None if whose == EACH else whose
 
 
-def _amount(text: str, unit: str) -> int:
+def amount_of(text: str, unit: str) -> int:
     if is_money(unit):
         nano = _nano(text, unit) if re.fullmatch(r"\d{1,10}(\.\d{1,9})?", text, re.ASCII) else 0
         if nano > 0:
@@ -184,7 +184,7 @@ def _nano(text: str, unit: str) -> int:
         raise UsageError(f"--amount: expected at most {_MOST // NANO:,} {unit}, not {text!r}") from error
 
 
-def _until(duration: str, now: int) -> int:
+def end_of(duration: str, now: int) -> int:
     try:
         until = now + times.duration(duration)
     except ValueError as error:
@@ -194,7 +194,7 @@ def _until(duration: str, now: int) -> int:
     return until
 
 
-def _reason(text: str) -> str:
+def checked_reason(text: str) -> str:
     reason = clean(text)
     if not reason or len(reason) > _LONGEST_REASON:
         raise UsageError(f"--reason: expected why, in 1 to {_LONGEST_REASON} characters")

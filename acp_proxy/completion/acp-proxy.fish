@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options c7cc7e8072059ecd
+# Made by scripts/build-completion, of options f6bfae1ae24e22a3
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,7 +46,7 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget request' 'budget requests' 'budget approve' 'budget deny' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
 set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
@@ -151,18 +151,47 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -s h -l help -d '
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l amount -x -d 'in the budget'"'"'s currency, or tokens or turns'
-complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for -x -d 'how long: 90m, 2h, 7d'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l reason -x -d 'why; it is kept'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l layer -xka "admin user" -d 'which file'"'"'s, if two budgets have this name'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-user -x -d 'if the budget is per user: which one, by default yours; * for all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-team -x -d 'if the budget is per team: which one, by default yours; * for all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-project -x -d 'if the budget is per project: which one, by default yours; * for all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-agent -x -d 'if the budget is per agent: which one, by default yours; * for all'
-complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l layer -xka "admin user" -d 'which file'"'"'s, if two budgets have this name'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for -x -d 'how long: 90m, 2h, 7d'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a grants -d 'Who granted what, and why.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a request -d 'Ask a team'"'"'s hub for more.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l amount -x -d 'in the budget'"'"'s currency, or tokens or turns'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l reason -x -d 'why; it is kept'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l layer -xka "admin user" -d 'which file'"'"'s, if two budgets have this name'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l for-project -x -d 'if the budget is per project: which one'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l for-agent -x -d 'if the budget is per agent: which one'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a requests -d 'Who asked for more, and what became of it.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget requests' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget requests' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget requests' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget requests' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget requests' -l own -d 'your own only'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a approve -d 'Give what a request asks for, or less, until an end.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget approve' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget approve' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget approve' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget approve' -l reason -x -d 'for who has asked; it is kept'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget approve' -l amount -x -d 'by default what was asked for'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget approve' -l for -x -d 'how long: 90m, 2h, 7d'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget approve; and test $_shtab_acp_proxy_npos -eq 0' -ka "last" -d 'of the request, or how it begins'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a deny -d 'Give nothing for a request, and say why.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget deny' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget deny' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget deny' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget deny' -l reason -x -d 'for who has asked; it is kept'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget deny; and test $_shtab_acp_proxy_npos -eq 0' -ka "last" -d 'of the request, or how it begins'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a simulate -d 'Which past turns the budgets of --config would have refused.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l config -rF -d 'in place of the user'"'"'s configuration file'

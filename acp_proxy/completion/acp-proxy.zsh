@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options eeb2c1ca6ece547a
+# Made by scripts/build-completion, of options c93a24281c4ebb4e
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -33,11 +33,15 @@ _shtab_acp_proxy_commands() {
 _shtab_acp_proxy_budget_commands() {
   local _commands=(
     add:'Add a budget to the configuration.'
+    approve:'Give what a request asks for, or less, until an end.'
     check:'Whether a prompt would be admitted now: status 0, or 3 when not.'
+    deny:'Give nothing for a request, and say why.'
     grant:'Allow more for a while.'
     grants:'Who granted what, and why.'
     list:'What is used, held and left of each budget; its reset.'
     remove:'Remove a budget from the configuration.'
+    request:'Ask a team'"'"'s hub for more.'
+    requests:'Who asked for more, and what became of it.'
     set:'Change a budget of the configuration.'
     simulate:'Which past turns the budgets of --config would have refused.'
     undo:'Take back the last add, set or remove.'
@@ -150,6 +154,19 @@ _shtab_acp_proxy_budget_add_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_budget_add_defaults_added=0
 
+_shtab_acp_proxy_budget_approve_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--reason=[for who has asked\; it is kept]:TEXT:"
+  "--amount=[by default what was asked for]:N:"
+  "--for=[how long\: 90m, 2h, 7d]:DURATION:"
+  ":of the request, or how it begins:(last)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_approve_defaults_added=0
+
 _shtab_acp_proxy_budget_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -164,18 +181,29 @@ _shtab_acp_proxy_budget_check_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_budget_check_defaults_added=0
 
+_shtab_acp_proxy_budget_deny_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--reason=[for who has asked\; it is kept]:TEXT:"
+  ":of the request, or how it begins:(last)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_deny_defaults_added=0
+
 _shtab_acp_proxy_budget_grant_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--amount=[in the budget\'s currency, or tokens or turns]:N:"
-  "--for=[how long\: 90m, 2h, 7d]:DURATION:"
   "--reason=[why\; it is kept]:TEXT:"
+  "--layer=[which file\'s, if two budgets have this name]:layer:(admin user)"
   "--for-user=[if the budget is per user\: which one, by default yours\; \* for all]:NAME:"
   "--for-team=[if the budget is per team\: which one, by default yours\; \* for all]:NAME:"
   "--for-project=[if the budget is per project\: which one, by default yours\; \* for all]:NAME:"
   "--for-agent=[if the budget is per agent\: which one, by default yours\; \* for all]:NAME:"
-  "--layer=[which file\'s, if two budgets have this name]:layer:(admin user)"
+  "--for=[how long\: 90m, 2h, 7d]:DURATION:"
   ":the name of the budget:"
 )
 
@@ -212,6 +240,32 @@ _shtab_acp_proxy_budget_remove_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_budget_remove_defaults_added=0
+
+_shtab_acp_proxy_budget_request_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--amount=[in the budget\'s currency, or tokens or turns]:N:"
+  "--reason=[why\; it is kept]:TEXT:"
+  "--layer=[which file\'s, if two budgets have this name]:layer:(admin user)"
+  "--for-project=[if the budget is per project\: which one]:NAME:"
+  "--for-agent=[if the budget is per agent\: which one]:NAME:"
+  ":the name of the budget:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_request_defaults_added=0
+
+_shtab_acp_proxy_budget_requests_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--json[exact figures, for programs]"
+  "--own[your own only]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_requests_defaults_added=0
 
 _shtab_acp_proxy_budget_set_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -727,11 +781,15 @@ _shtab_acp_proxy_budget() {
       curcontext="${curcontext%:*:*}:_shtab_acp_proxy_budget-$line[1]:"
       case $line[1] in
         add) _arguments -C -s $_shtab_acp_proxy_budget_add_options ;;
+        approve) _arguments -C -s $_shtab_acp_proxy_budget_approve_options ;;
         check) _arguments -C -s $_shtab_acp_proxy_budget_check_options ;;
+        deny) _arguments -C -s $_shtab_acp_proxy_budget_deny_options ;;
         grant) _arguments -C -s $_shtab_acp_proxy_budget_grant_options ;;
         grants) _arguments -C -s $_shtab_acp_proxy_budget_grants_options ;;
         list) _arguments -C -s $_shtab_acp_proxy_budget_list_options ;;
         remove) _arguments -C -s $_shtab_acp_proxy_budget_remove_options ;;
+        request) _arguments -C -s $_shtab_acp_proxy_budget_request_options ;;
+        requests) _arguments -C -s $_shtab_acp_proxy_budget_requests_options ;;
         set) _arguments -C -s $_shtab_acp_proxy_budget_set_options ;;
         simulate) _arguments -C -s $_shtab_acp_proxy_budget_simulate_options ;;
         undo) _arguments -C -s $_shtab_acp_proxy_budget_undo_options ;;

@@ -14,11 +14,12 @@ from msgspec import Struct
 from acp_proxy.core.budget import Account, Layer, Mode, Per, Standing
 from acp_proxy.core.budget.charge import is_presumed
 from acp_proxy.core.budget.plan_limits import PlanStanding
+from acp_proxy.core.budget.requests import Wish
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.plans import PlanState
 from acp_proxy.core.windows import DAY
 
-NoticeKind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "plan", "test"]
+NoticeKind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "plan", "request", "test"]
 KINDS: tuple[NoticeKind, ...] = (
     "threshold",
     "refusal",
@@ -26,6 +27,7 @@ KINDS: tuple[NoticeKind, ...] = (
     "unpriced",
     "ledger",
     "plan",
+    "request",
 )  # that a channel may want
 Detail = Literal["used_up", "unpriced", "overage", "deny_next_tool", "cancel", "away", "back"]
 
@@ -63,6 +65,10 @@ class Notice(Struct, frozen=True):
     model: str | None = None
     host: str | None = None
     count_plans: bool = False  # `spent` has list prices of what plans cover, which are not billed
+    request: str | None = None  # the id of a request for more
+    amount: int | None = None  # that it is for
+    why: str | None = None
+    link: str | None = None  # where it is decided on: a hub's own address, no name of anybody's
 
 
 def threshold_reached(standing: Standing, percent: int, at: int) -> Notice:
@@ -131,6 +137,27 @@ def plan_reached(organisation: str, state: PlanState, percent: int) -> Notice:
         resets_at=told.resets_at,
         user=_short(state.user),
         agent=_short(state.agent),
+    )
+
+
+def more_asked(organisation: str, user: str, team: str | None, wish: Wish, link: str | None, at: int) -> Notice:
+    """A user asks for more than a budget allows."""
+    return Notice(
+        _id("request", organisation, wish.id),
+        "request",
+        organisation,
+        at,
+        budget=_short(wish.budget),
+        layer=wish.layer,
+        per=wish.per,
+        value=_short(wish.value),
+        unit=wish.unit,
+        user=_short(user),
+        team=_short(team),
+        request=wish.id,
+        amount=wish.amount,
+        why=wish.why,
+        link=link,
     )
 
 

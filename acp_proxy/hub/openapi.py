@@ -17,11 +17,12 @@ _ERRORS = {
     "400": "not what is expected",
     "401": "no valid token",
     "403": "not for this role, or not of this user",
-    "409": "the id of another user's turn",
+    "409": "the id of another user's, or of what is decided already",
     "412": "what was to be changed is another one by now",
     "413": "too large",
     "415": "no JSON",
     "422": "a value that no ledger can keep",
+    "429": "too many that wait",
     "500": "the ledger cannot be used",
     "503": "the ledger does not answer now",
 }

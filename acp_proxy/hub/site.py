@@ -26,6 +26,7 @@ from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.page.figures import Figures
 from acp_proxy.hub.page.routes import Page
+from acp_proxy.hub.request_pages import RequestPages
 from acp_proxy.hub.settings import Settings
 from acp_proxy.hub.store import AskedStore, Store
 from acp_proxy.ledger import LedgerError, Warn
@@ -53,11 +54,12 @@ class Site:
         self._exporter = _exporter(config)
         self._figures = Figures(config, environ, warn, clock)
         self._exporting = Exporting.of(config, environ, warn)
-        api = Api(self.ledgers, self.identify, warn, clock=clock, lease=settings.lease)
+        api = Api(self.ledgers, self.identify, warn, clock=clock, lease=settings.lease, url=settings.url)
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         desk = Desk(settings, self.store, self.authenticator, lambda: clock() // 10**9)
+        deciding = RequestPages(desk, self.ledgers, clock).routes()
         page = Page(desk, self._figures).routes()
-        self.application = Starlette(routes=[*api.routes, *sign_in_routes(desk), *page, *routes])
+        self.application = Starlette(routes=[*api.routes, *sign_in_routes(desk), *page, *deciding, *routes])
         self.application.router.redirect_slashes = False
 
     def close(self, within: float) -> None:

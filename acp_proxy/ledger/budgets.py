@@ -19,6 +19,7 @@ from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.hold_size import HoldSize
     from acp_proxy.core.budget.plan_limits import PlanStanding
+    from acp_proxy.core.budget.requests import MoreRequest
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
     from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
@@ -114,6 +115,9 @@ class BudgetReader(LedgerReader, Protocol):
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
         """All grants of an organisation in the order in which they begin, or those that count at a time."""
+
+    def requests(self, *, own: bool) -> list[MoreRequest]:
+        """Requests for more that the asker may see, or made; the latest first. Without a hub nobody can be asked."""
 
     def plans(self, organisation: str, user: str | None = None) -> list[PlanState]:
         """Windows of plans as they were told last, by user, agent and name; of all users where none is given."""

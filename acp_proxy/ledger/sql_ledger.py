@@ -301,15 +301,15 @@ class SqlLedger(SqlReader):
         return [open_turn(each) for each in found]
 
     def grant(self, grant: Grant) -> None:
+        self._write(lambda run: self.grant_in(run, grant))
+
+    def grant_in(self, run: Run, grant: Grant) -> None:
+        """The same within a transaction, beside what others change in it."""
         values = [getattr(grant, name) for name in _GRANT_FIELDS]
         sql = f"INSERT INTO granted VALUES ({', '.join('?' * len(values))}) ON CONFLICT DO NOTHING RETURNING 1"
-
-        def work(run: Run) -> None:
-            if run(sql, values):
-                self._insert(run, holding.granting(grant))
-                exports.note(run, grant.organisation, "grant", [grant.id], grant.at)
-
-        self._write(work)
+        if run(sql, values):
+            self._insert(run, holding.granting(grant))
+            exports.note(run, grant.organisation, "grant", [grant.id], grant.at)
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         return self._announce((organisation_of(account), account.notice_key, threshold), notice)

@@ -21,6 +21,7 @@ from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.sums.reading import read_sums
 
 if TYPE_CHECKING:
+    from acp_proxy.core.budget.requests import MoreRequest
     from acp_proxy.core.plans import PlanChange, PlanState
     from acp_proxy.ledger.budgets import Grant
 
@@ -150,6 +151,9 @@ class SqlReader(ABC):
 
     def replication(self) -> Replication | None:
         return None
+
+    def requests(self, *, own: bool) -> list[MoreRequest]:  # noqa: ARG002
+        return []
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
         from acp_proxy.ledger.budgets import Grant  # and all that is held, which few ask for

@@ -30,6 +30,7 @@ _SLACK_HEADER, _SLACK_SECTION = 150, 3000  # characters
 _DISCORD_TITLE, _DISCORD_TEXT = 500, 1490  # of 2000 characters together
 _TEAMS_TITLE, _TEAMS_TEXT = 500, 4000  # of 28 KB together, in up to 4 bytes each
 _SUPPRESS_EMBEDS = 4
+_DECIDE = "Decide"  # on a button that opens the link of a notice
 
 # https://docs.slack.dev/reference/block-kit/blocks/section-block, …/header-block, …/messaging/formatting-message-text
 # https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook
@@ -82,18 +83,24 @@ def _json(notice: Notice) -> dict[str, Any]:
         "agent": notice.agent,
         "model": notice.model,
         "host": notice.host,
+        "request": notice.request,
+        "amount": _decimal(notice, notice.amount),
+        "reason": notice.why,
+        "link": notice.link,
     }
 
 
 def _slack(notice: Notice) -> dict[str, Any]:
     title, text = texts.title(notice), texts.text(notice)
     blocks = [("header", title, _SLACK_HEADER), ("section", text, _SLACK_SECTION)]
+    button = {"type": "button", "text": {"type": "plain_text", "text": _DECIDE, "emoji": False}, "url": notice.link}
     return {
         "text": _fitted(f"{title}. {text}", _SLACK_SECTION, _SLACK),  # in notifications, and where blocks are not shown
         "blocks": [
             {"type": block, "text": {"type": "plain_text", "text": _fitted(says, most, _SLACK), "emoji": False}}
             for block, says, most in blocks
-        ],
+        ]
+        + ([{"type": "actions", "elements": [button]}] if notice.link else []),
         "unfurl_links": False,
         "unfurl_media": False,
     }
@@ -102,20 +109,23 @@ def _slack(notice: Notice) -> dict[str, Any]:
 def _teams(notice: Notice) -> dict[str, Any]:
     title = {"type": "TextRun", "text": _fitted(texts.title(notice), _TEAMS_TITLE), "weight": "Bolder"}
     text = {"type": "TextRun", "text": _fitted(texts.text(notice), _TEAMS_TEXT)}
-    card = {
+    card: dict[str, Any] = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": [{"type": "RichTextBlock", "inlines": [run]} for run in (title, text)],
     }
+    if notice.link:
+        card["actions"] = [{"type": "Action.OpenUrl", "title": _DECIDE, "url": notice.link}]
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
     return {"type": "message", "attachments": [attachment]}
 
 
 def _discord(notice: Notice) -> dict[str, Any]:
     title = _fitted(texts.title(notice), _DISCORD_TITLE, _DISCORD)
-    text = _fitted(texts.text(notice), _DISCORD_TEXT, _DISCORD)
-    return {"content": f"**{title}**\n{text}", "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
+    link = f"\n<{notice.link}>" if notice.link else ""
+    text = _fitted(texts.text(notice), _DISCORD_TEXT - len(link), _DISCORD)
+    return {"content": f"**{title}**\n{text}{link}", "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
 
 
 def _fitted(text: str, most: int, escapes: Mapping[str, str] = _NOTHING) -> str:

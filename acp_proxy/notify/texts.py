@@ -18,6 +18,7 @@ from acp_proxy.text.plans import window_name
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_NAME = 80  # characters
+_LONGEST_REASON = 500
 _REFUSED_ONCE = "Further refusals of this user in this window are not reported."
 
 
@@ -41,6 +42,8 @@ def title(notice: Notice) -> str:
             return f"No price is known for {_model(notice)}"
         case "plan", _:
             return f"{notice.percent} % of a plan's window ({window_name(notice.window or '')}) is reached"
+        case "request", _:
+            return f"{_name(notice.user)} asks for more of {_budget(notice)}"
         case "test", _:
             return "A test of acp-proxy"
         case _, "back":
@@ -67,6 +70,8 @@ def text(notice: Notice) -> str:
             sentences = [f"It was used in a turn of {_who(notice, 'with')}.", what, _to_price(notice)]
         case "plan", _:
             sentences = [f"It is the plan of {_who(notice, 'with')}.", _end(notice)]
+        case "request", _:
+            sentences = [_wish(notice), f"acp-proxy budget approve or deny {_name(notice.request)} decides."]
         case "test", _:
             sentences = [f"Somebody on {_name(notice.host)} tries this channel: nothing has happened."]
         case _, "back":
@@ -97,6 +102,13 @@ def _who(notice: Notice, joint: str = "to") -> str:
     places = [f"{name} {_name(value)}" for name, value in (("team", notice.team), ("project", notice.project)) if value]
     where = f" ({', '.join(places)})" if places else ""
     return f"{_name(notice.user)}{where} {joint} {_name(notice.agent)}"
+
+
+def _wish(notice: Notice) -> str:
+    of_team = f" (team {_name(notice.team)})" if notice.team else ""
+    amount = budget_text(notice.amount or 0, _name(notice.unit), notice.amount or 0)
+    counted = "" if is_money(notice.unit or "") else f" {_name(notice.unit)}"
+    return f"{_name(notice.user)}{of_team} asks for {amount}{counted}: {clean(notice.why or '')[:_LONGEST_REASON]}."
 
 
 def _figures(notice: Notice) -> str:

@@ -14,7 +14,18 @@ from msgspec.structs import replace
 
 from acp_proxy.config.channels import Format
 from acp_proxy.core.budget import Standing
-from acp_proxy.core.notice import Notice, a_test, ledger_is, plan_reached, refused, stopped, threshold_reached, unpriced
+from acp_proxy.core.budget.requests import Wish
+from acp_proxy.core.notice import (
+    Notice,
+    a_test,
+    ledger_is,
+    more_asked,
+    plan_reached,
+    refused,
+    stopped,
+    threshold_reached,
+    unpriced,
+)
 from acp_proxy.core.plans import FULL, PlanState, PlanWindow
 from acp_proxy.core.windows import DAY
 from acp_proxy.notify import texts
@@ -75,6 +86,14 @@ PLAN = PlanState(
 )
 
 
+LINK = "https://hub.example.org/requests/r1"
+
+
+def wished(why: str, link: str | None = LINK) -> Notice:
+    wish = Wish("r1", "admin", "daily", "user", "bob", usd("5"), "USD", why)
+    return more_asked("default", "bob", "blue", wish, link, NOON)
+
+
 class TestWords:
     @pytest.mark.parametrize(
         ("notice", "title", "text"),
@@ -115,6 +134,11 @@ class TestWords:
                 'An agent was told to stop: budget "daily" is used up',
                 "It was a turn of alice (team core, project web) with claude-agent-acp. Used: $5.00 of $5.00. "
                 "It was reset on 2026-11-22 at 00:00 UTC.",
+            ),
+            (
+                wished("the release"),
+                'bob asks for more of budget "daily" (user bob)',
+                "bob (team blue) asks for $5.00: the release. acp-proxy budget approve or deny r1 decides.",
             ),
             (
                 REFUSED,
@@ -230,6 +254,10 @@ class TestJson:
             "agent": "claude-agent-acp",
             "model": "opus",
             "host": None,
+            "request": None,
+            "amount": None,
+            "reason": None,
+            "link": None,
         }
 
     def test_a_signature_is_that_of_the_standards_own_example(self) -> None:
@@ -320,3 +348,23 @@ def test_programs_get_tokens_as_they_are_and_money_in_units() -> None:
 
 def test_discord_makes_no_pictures_of_links() -> None:
     assert sent(REFUSED, "discord")["flags"] == 4
+
+
+def test_a_request_leads_to_where_it_is_decided_whatever_its_reason_says() -> None:
+    """The hub's own address is the only link."""
+    for why in (*HOSTILE, "https://evil.example"):
+        assert sent(wished(why), "json")["link"] == LINK
+        (button,) = sent(wished(why), "slack")["blocks"][-1]["elements"]
+        assert button["url"] == LINK
+        card = sent(wished(why), "teams")["attachments"][0]["content"]
+        assert [action["url"] for action in card["actions"]] == [LINK]
+        content = sent(wished(why), "discord")["content"]
+        assert content.endswith(f"\n<{LINK}>")
+        assert len(content.encode("utf-16-le")) // 2 <= 2000
+        assert "https://evil" not in content
+
+
+def test_a_request_at_a_hub_without_an_address_has_no_link() -> None:
+    assert len(sent(wished("why", None), "slack")["blocks"]) == 2
+    assert "actions" not in sent(wished("why", None), "teams")["attachments"][0]["content"]
+    assert "<" not in sent(wished("why", None), "discord")["content"]

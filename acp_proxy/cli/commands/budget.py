@@ -15,6 +15,8 @@ from acp_proxy.config.checks import WINDOWS
 from acp_proxy.core.budget import Mode, OnExceed, Per
 from acp_proxy.core.budget.plan_limits import OnOverage
 
+Parser = argparse.ArgumentParser
+
 EXAMPLE = "budget list"
 
 
@@ -27,13 +29,22 @@ def add_options(command: argparse.ArgumentParser) -> None:
     more = "budget grant daily --amount 5 --for 2h --reason release"
     granted = add_action(actions, "grant", "allow more for a while", more)
     grants = add_action(actions, "grants", "who granted what, and why", "budget grants --json")
+    wish = "budget request daily --amount 5 --reason release"
+    wished = add_action(actions, "request", "ask a team's hub for more", wish)
+    waiting = add_action(actions, "requests", "who asked for more, and what became of it", "budget requests --json")
+    approve = "budget approve 3f9c1e7a20 --for 2d"
+    approved = add_action(actions, "approve", "give what a request asks for, or less, until an end", approve)
+    deny = "budget deny 3f9c1e7a20 --reason 'next week'"
+    denied = add_action(actions, "deny", "give nothing for a request, and say why", deny)
     past = "which past turns the budgets of --config would have refused"
     simulated = add_action(actions, "simulate", past, "budget simulate --config proposed.toml --since 30d")
     added = add_action(actions, "add", "add a budget to the configuration", "budget add daily --amount 5 --window day")
     changed = add_action(actions, "set", "change a budget of the configuration", "budget set daily --amount 8")
     removed = add_action(actions, "remove", "remove a budget from the configuration", "budget remove daily")
     undone = add_action(actions, "undo", "take back the last add, set or remove", "budget undo")
-    for action in (listed, checked, granted, grants, simulated, added, changed, removed, undone):
+    for action in (listed, checked, granted, grants, wished, waiting, approved, denied, simulated):
+        add_common(action)
+    for action in (added, changed, removed, undone):
         add_common(action)
     for action in (added, changed):
         _add_budget_values(action)
@@ -41,20 +52,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action.add_argument("name", metavar="NAME", type=text, help="the name of the budget")
     for action in (added, changed, removed, undone):
         action.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
-    for action in (listed, grants, simulated):
+    for action in (listed, grants, waiting, simulated):
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
     for name in ("agent", "model", "user", "team", "project"):
         default = "yours" if name in ("user", "team", "project") else "not known"
         says = f"the prompt's {name}; by default {default}"
         checked.add_argument(f"--{name}", metavar="NAME", type=text, help=says)
-    granted.add_argument("name", metavar="NAME", help="the name of the budget")
-    granted.add_argument("--amount", metavar="N", required=True, help="in the budget's currency, or tokens or turns")
-    granted.add_argument("--for", metavar="DURATION", required=True, dest="duration", help="how long: 90m, 2h, 7d")
-    granted.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
-    for name in get_args(Per):
-        says = f"if the budget is per {name}: which one, by default yours; * for all"
-        granted.add_argument(f"--for-{name}", metavar="NAME", type=text, help=says)
-    granted.add_argument("--layer", choices=("admin", "user"), help="which file's, if two budgets have this name")
+    _add_grant_values(granted, wished, approved, denied)
+    waiting.add_argument("--own", action="store_true", help="your own only")
     add_since(simulated)
 
 
@@ -75,6 +80,30 @@ def main(asked: argparse.Namespace) -> int:
     status, answer = command.main(asked, config, place)
     sys.stdout.write(answer)
     return status
+
+
+def _add_grant_values(granted: Parser, wished: Parser, approved: Parser, denied: Parser) -> None:
+    """What is granted, asked for, or decided on."""
+    for action in (granted, wished):
+        action.add_argument("name", metavar="NAME", help="the name of the budget")
+        says = "in the budget's currency, or tokens or turns"
+        action.add_argument("--amount", metavar="N", required=True, help=says)
+        action.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
+        which = "which file's, if two budgets have this name"
+        action.add_argument("--layer", choices=("admin", "user"), help=which)
+    for name in get_args(Per):
+        says = f"if the budget is per {name}: which one, by default yours; * for all"
+        granted.add_argument(f"--for-{name}", metavar="NAME", type=text, help=says)
+    for name in ("project", "agent"):
+        says = f"if the budget is per {name}: which one"
+        wished.add_argument(f"--for-{name}", metavar="NAME", type=text, help=says)
+    for action in (approved, denied):
+        action.add_argument("id", metavar="ID", type=text, help="of the request, or how it begins")
+        action.add_argument("--reason", metavar="TEXT", required=action is denied, help="for who has asked; it is kept")
+    approved.add_argument("--amount", metavar="N", help="by default what was asked for")
+    for action in (granted, approved):
+        says = "how long: 90m, 2h, 7d"
+        action.add_argument("--for", metavar="DURATION", required=True, dest="duration", help=says)
 
 
 def _add_budget_values(action: argparse.ArgumentParser) -> None:

@@ -20,8 +20,12 @@ LISTED = "What plans cover is counted at its list price, which is not billed."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: str | None = None) -> str:
+def refusal_text(
+    standing: Standing, now: int, zone: tzinfo, *, unpriced_model: str | None = None, asks: bool = False
+) -> str:
     """Names the budget, used, limit, reset and how to get more. `zone` is the budget's, `now` Unix ns.
+
+    `asks`: more is to be asked for, because a team's hub keeps the ledger.
 
     With `unpriced_model` the reason is not the limit, but that the model has no price.
     """
@@ -33,7 +37,7 @@ def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: 
         )
     return (
         f"Not sent to the agent: {_name(account)} has too little left. {_figures(standing)} {_least(standing)}"
-        f"{reset_text(account, now, zone)} {_how_to_get_more(standing)}"
+        f"{reset_text(account, now, zone)} {_how_to_get_more(standing, asks=asks)}"
     )
 
 
@@ -54,11 +58,19 @@ def unchecked_text(account: Account) -> str:
     )
 
 
-def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool, estimated: bool = False) -> str:
+def stop_text(
+    standing: Standing,
+    now: int,
+    zone: tzinfo,
+    *,
+    cancelled: bool,
+    estimated: bool = False,
+    asks: bool = False,
+) -> str:
     """A running turn reached the limit; `estimated`: its own part is what it took at least, by its tokens."""
     account = standing.account
     what = "The agent was told to stop" if cancelled else "A tool was not permitted, nor will be others in this turn"
-    further = "Send the prompt again to go on." if _is_over(account, now) else _how_to_get_more(standing)
+    further = "Send the prompt again to go on." if _is_over(account, now) else _how_to_get_more(standing, asks=asks)
     return (
         f"{what}: {_name(account)} is used up. {_figures(standing, estimated=estimated)} "
         f"{reset_text(account, now, zone)} {further}"
@@ -141,11 +153,14 @@ def _amount(amount: int, standing: Standing) -> str:
     return budget_text(amount, standing.account.unit, standing.allowed)
 
 
-def _how_to_get_more(standing: Standing) -> str:
+def _how_to_get_more(standing: Standing, *, asks: bool) -> str:
     account = standing.account
     if account.budget.layer == "flag":
         return "To go on, start the agent with a larger --budget."
     which = f"{quoted(account.budget.name)}{_for_whom(account)}"
+    if asks and not account.budget.owner:  # of the budgets of your own file you grant more yourself
+        command = f'acp-proxy budget request {which} --amount {_grant(standing)} --reason "…"'
+        return f"To ask for more, run `{command}`, and send the prompt again when it is granted."
     command = f'acp-proxy budget grant {which} --amount {_grant(standing)} --for 2h --reason "…"'
     return f"To go on now, run `{command}` and send the prompt again."
 

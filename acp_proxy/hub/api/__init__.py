@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from acp_proxy.core.budget.lease import Terms
-from acp_proxy.hub.api import budgets, corrections, leases, operation, policy, reports, turns
+from acp_proxy.hub.api import budgets, corrections, leases, operation, policy, reports, requests, turns
 from acp_proxy.hub.api.claims import ByToken, Claims
 from acp_proxy.hub.api.desk import Answer, Desk, Tagged
 from acp_proxy.hub.api.problems import RefusedError, problem
@@ -33,6 +33,7 @@ ANSWERS: Sequence[Answer] = (
     *policy.ANSWERS,
     *corrections.ANSWERS,
     *leases.ANSWERS,
+    *requests.ANSWERS,
 )
 TERMS = Terms()
 
@@ -54,6 +55,7 @@ class Api:
         claims: Callable[[Identity], Claims] = ByToken,
         clock: Callable[[], int] = time.time_ns,
         lease: Terms = TERMS,
+        url: str = "",
     ) -> None:
         self._ledgers = ledgers
         self._identify = identify
@@ -63,6 +65,7 @@ class Api:
         self._policies = CurrentPolicies()
         self._lease = lease
         self._told: dict[str, int] = {}  # when each event was logged last
+        self._url = url.rstrip("/")
         self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
         described = msgspec.json.encode(document(ANSWERS))
         self.routes.append(Route("/v1/openapi.json", lambda _: Response(described, media_type="application/json")))
@@ -103,9 +106,8 @@ class Api:
         claims, now = self._claims(who), self._clock()
 
         def question(ledger: SqlLedger) -> Any:
-            return answer.give(
-                Desk(ledger, who, claims, now, self._policies, request.headers.get("if-match"), self._lease), asked
-            )
+            match = request.headers.get("if-match")
+            return answer.give(Desk(ledger, who, claims, now, self._policies, match, self._lease, self._url), asked)
 
         if answer.call.streams:
             return StreamingResponse(await _begun(self._lines(question)), media_type=NDJSON)

@@ -32,6 +32,7 @@ class Desk(Struct, frozen=True):
     policies: CurrentPolicies
     if_match: str | None = None
     lease: Terms = Terms()  # of what is lent
+    url: str = ""  # at which people reach the hub; empty where nothing says it
 
 
 class Tagged(Struct, Generic[A], frozen=True):

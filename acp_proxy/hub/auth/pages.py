@@ -16,6 +16,7 @@ _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
 body { margin: 0; display: grid; min-height: 100vh; place-items: center }
 main { width: min(26rem, calc(100% - 2rem)); padding: 2rem 0 }
+select { display: block; width: 100%; font: inherit; padding: .6rem .8rem; margin: .3rem 0 1rem }
 h1 { font-size: 1.4rem; margin: 0 0 1rem }
 label, input, button, .button { display: block; box-sizing: border-box; width: 100%; font: inherit }
 input, button, .button { padding: .6rem .8rem; margin: .3rem 0 1rem; border: 1px solid #767676; border-radius: .4rem }
@@ -48,7 +49,7 @@ def sign_in(providers: Sequence[str], onward: str, wrong: str | None = None) -> 
 <input id="token" name="token" type="password" autocomplete="off" required>
 <button>Sign in</button>
 </form>"""
-    return _page("Sign in", _wrong(wrong) + links + token, 401 if wrong else 200)
+    return page("Sign in", _wrong(wrong) + links + token, 401 if wrong else 200)
 
 
 def code(wrong: str | None = None, status: int = 200) -> Response:
@@ -58,7 +59,7 @@ def code(wrong: str | None = None, status: int = 200) -> Response:
 <input id="code" name="user_code" placeholder="WDJB-MJHT" autocomplete="off" autocapitalize="characters" required>
 <button>Continue</button>
 </form>"""
-    return _page("Sign in a machine", _wrong(wrong) + body, status)
+    return page("Sign in a machine", _wrong(wrong) + body, status)
 
 
 def confirm(waiting: Waiting, user: str, csrf: str) -> Response:
@@ -76,11 +77,11 @@ def confirm(waiting: Waiting, user: str, csrf: str) -> Response:
 <button name="decision" value="allow">Let it in</button>
 <button class="quiet" name="decision" value="deny">Do not</button>
 </form>"""
-    return _page("Sign in a machine", body)
+    return page("Sign in a machine", body)
 
 
 def told(title: str, text: str, status: int = 200, wait: int | None = None) -> Response:
-    answer = _page(title, f"<p>{escape(text)}</p>", status)
+    answer = page(title, f"<p>{escape(text)}</p>", status)
     if wait is not None:
         answer.headers["Retry-After"] = str(wait)
     return answer
@@ -90,7 +91,8 @@ def _wrong(text: str | None) -> str:
     return f'<p class="wrong" role="alert">{escape(text)}</p>' if text else ""
 
 
-def _page(title: str, body: str, status: int = 200) -> Response:
+def page(title: str, body: str, status: int = 200) -> Response:
+    """`body` is HTML."""
     html = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · acp-proxy</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'

@@ -172,6 +172,22 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    (
+        """
+        CREATE TABLE hub_request (
+            org_id TEXT NOT NULL,
+            id TEXT NOT NULL,
+            user_id TEXT NOT NULL,
+            team_id TEXT,
+            state TEXT NOT NULL,
+            at INTEGER NOT NULL,
+            content TEXT NOT NULL,
+            PRIMARY KEY (org_id, id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX hub_request_by_state ON hub_request (org_id, state, at)",
+        "CREATE INDEX hub_request_by_user ON hub_request (org_id, user_id, at)",
+    ),
 )
 
 _SCHEMA = """

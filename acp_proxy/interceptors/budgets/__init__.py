@@ -112,7 +112,7 @@ class Budgets(Interceptor):
         self._messages = messages = ClientMessages(rules.style)
         self._writes = writes = LedgerWrites(worker, self._turns, self._lease)
         self._warnings = Warnings(worker, messages, clock, warn, estimate=rules.estimate)
-        self._stops = Stops(self._turns, messages, writes.count, writes.note, rules.price, clock)
+        self._stops = Stops(self._turns, messages, writes.count, writes.note, rules.price, clock, asks=rules.asks)
         self._heartbeat = Heartbeat(worker, self._turns, clock, beat)
         breaker = CircuitBreaker(worker, rules.timeout, rules.opening)
         self._admission = PromptAdmission(

@@ -10,6 +10,7 @@ from acp_proxy.core.budget.refusal import refusal_text, unchecked_text, unreacha
 from acp_proxy.core.budget.verdict import denies_unpriced
 from acp_proxy.core.effects import Send
 from acp_proxy.interceptor import Admitted, Refusal
+from acp_proxy.interceptors.budgets.answers import Answers
 from acp_proxy.interceptors.budgets.circuit_breaker import CircuitBreaker
 from acp_proxy.interceptors.budgets.client_messages import ClientMessages
 from acp_proxy.interceptors.budgets.ledger_writes import LedgerWrites
@@ -47,6 +48,7 @@ class PromptAdmission:
         self._warnings = warnings
         self._clock = clock
         self.policy: str | None = None  # the ETag of the one that the hub last decided by
+        self._answers = Answers(messages, clock, asks=rules.asks)
         self._unchecked: set[str] = set()  # accounts of which it was told: once, though a ledger may come and go
 
     async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: str | None) -> Refusal | Admitted:
@@ -59,6 +61,7 @@ class PromptAdmission:
             held = ledger.hold(turn, wants, self._clock(), self._clock() + EXPIRY, unpriced=unpriced is not None)
             if held.admitted:
                 self._warnings.claim(ledger, held.standings, turn.origin.user)
+            self._answers.look(ledger)
             return held
 
         held = await self._breaker.ask(hold, lambda late: self._hold(running, late), waited)
@@ -68,13 +71,15 @@ class PromptAdmission:
         self.policy = held.policy
         binding = held.verdict.binding
         if binding is None:
-            return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
+            said = self._answers.on_admission(turn.session)
+            return Admitted(turn.id, (*said, *self._warnings.on_admission(turn.session, held.standings)))
         self._turns.forget(running.id)  # nothing is held
         return self._refused(turn.session, binding, unpriced if denies_unpriced(binding.account) else None)
 
     def _refused(self, session: str, binding: Standing, unpriced_model: str | None) -> Refusal:
         zone = zone_info(binding.account.budget.zone)
-        text = refusal_text(binding, self._clock(), zone, unpriced_model=unpriced_model)
+        text = refusal_text(binding, self._clock(), zone, unpriced_model=unpriced_model, asks=self._rules.asks)
+        text += self._answers.on_refusal()
         return self._messages.refuse(session, binding.account.budget.name, text)
 
     def _without_ledger(self, running: Running, unpriced: str | None) -> Refusal | Admitted:

@@ -69,6 +69,7 @@ class Rules(Struct, frozen=True):
     style: Literal["message", "error"] = "message"
     on_unavailable: OnUnavailable = "local"
     estimate: bool = True  # what agents use that report nothing
+    asks: bool = False  # whether a hub's leads are asked for more
     timeout: float = 0.25  # seconds
     opening: float = 2.0  # seconds, in its place while the ledger is opened for the first time
     concrete: Callable[[str | None], str | None] = lambda model: model

@@ -47,8 +47,11 @@ class Stops:
         note: Callable[[Notice], None],
         price: Callable[[str | None, Usage, int], Priced],
         clock: Callable[[], int],
+        *,
+        asks: bool = False,
     ) -> None:
         self._turns = turns
+        self._asks = asks
         self._messages = messages
         self._count = count
         self._note = note
@@ -121,7 +124,7 @@ class Stops:
     def _stop(self, running: Running, exceeded: Exceeded, *, cancel: bool) -> Sequence[Effect]:
         session, account, now = running.session, exceeded.standing.account, self._clock()
         zone = zone_info(account.budget.zone)
-        text = stop_text(exceeded.standing, now, zone, cancelled=cancel, estimated=exceeded.estimated)
+        text = stop_text(exceeded.standing, now, zone, cancelled=cancel, estimated=exceeded.estimated, asks=self._asks)
         how: Literal["cancel", "deny_next_tool"] = "cancel" if cancel else "deny_next_tool"
         self._note(stopped(exceeded.standing, running.origin, running.model, now, how))
         said = self._messages.say(session, account.budget.name, text)

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.plan_limits import PlanStanding
+from acp_proxy.core.budget.requests import Decision as RequestDecision
+from acp_proxy.core.budget.requests import MoreRequest, Wish
 from acp_proxy.core.budget.verdict import Verdict
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
@@ -23,7 +25,7 @@ from acp_proxy.ledger import LedgerForbiddenError, OpenTurn, Row, RowRefusedErro
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.exports import Exports
-from acp_proxy.ledger.hub import questions, wire
+from acp_proxy.ledger.hub import asking, questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
 from acp_proxy.ledger.hub.connection import Authorization, HubConnection
 from acp_proxy.ledger.hub.credentials import authorization_for
@@ -149,6 +151,12 @@ class HubLedger(HubReader):
 
     def grant(self, grant: Grant) -> None:
         self._hub.call(wire.GRANT, grant)
+
+    def ask_for_more(self, wish: Wish) -> MoreRequest:
+        return self._hub.call(asking.ASK, wish)
+
+    def decide(self, decision: RequestDecision) -> MoreRequest:
+        return self._hub.call(asking.DECIDE, decision)
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         return self._hub.call(wire.ANNOUNCE, wire.Announcement(account, threshold, notice)).done

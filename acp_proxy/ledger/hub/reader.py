@@ -9,11 +9,12 @@ from typing import cast
 from msgspec.structs import asdict
 
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.requests import MoreRequest
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.plans import PlanChange, PlanState
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo, Sums, TurnTimes
 from acp_proxy.ledger.budgets import Grant
-from acp_proxy.ledger.hub import questions, wire
+from acp_proxy.ledger.hub import asking, questions, wire
 from acp_proxy.ledger.hub.connection import HubConnection
 from acp_proxy.ledger.reading.recent import Recent
 
@@ -84,6 +85,9 @@ class HubReader:
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
         return self._hub.call(wire.GRANTS, wire.GrantsAt(organisation, at))
+
+    def requests(self, *, own: bool) -> list[MoreRequest]:
+        return self._hub.call(asking.REQUESTS, asking.Wanted(own=own))
 
     def plans(self, organisation: str, user: str | None = None) -> list[PlanState]:
         return self._hub.call(questions.PLANS, wire.Plans(organisation, user))

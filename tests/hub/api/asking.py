@@ -8,12 +8,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.requests import Decision, Wish
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.notice import a_test
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.ledger import OpenTurn, Query, SessionInfo
 from acp_proxy.ledger.budgets import EXPIRY, Grant
-from acp_proxy.ledger.hub import leases, policy, questions, wire
+from acp_proxy.ledger.hub import asking, leases, policy, questions, wire
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
@@ -55,6 +56,9 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         wire.DECISIONS: wire.Decisions([(pool, "fail_open")]),
         wire.PLAN_DECISIONS: wire.PlanDecisions(name, []),
         wire.NOTICES: wire.Notices([a_test(name, "laptop", NOON, "mark")]),
+        asking.ASK: Wish("r1", "admin", "cap", "user", origin.user, 1, "USD", "why"),
+        asking.REQUESTS: asking.Wanted(),
+        asking.DECIDE: Decision("r1", approve=False, note="no"),
         wire.CLOCK: wire.Nothing(),
         questions.ROWS: asked,
         questions.EXISTING: questions.Ids(name, [f"row-of-{origin.user}"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from threading import Barrier
 
 import pytest
 
@@ -11,7 +12,7 @@ from acp_proxy.hub.store import Store, schema
 from acp_proxy.hub.store.families import IDLE, LIFETIME, Granted, Refused
 from acp_proxy.hub.store.limits import SECONDS, network
 from acp_proxy.hub.store.people import Person
-from acp_proxy.hub.store.secrets import canonical_code
+from acp_proxy.hub.store.secrets import canonical_code, digest
 from acp_proxy.hub.store.tokens import Asked
 from acp_proxy.ledger import LedgerError, open_ledger
 from tests.hub.conftest import NOW
@@ -98,6 +99,29 @@ def test_an_answer_that_was_lost_on_the_way_can_be_asked_for_again(store: Store)
     assert _next(store, got, NOW + HOUR)
     assert isinstance(store.families.refresh(lost, NOW + HOUR), Refused)  # somebody else has it
     assert store.families.all() == []
+
+
+def test_of_refreshes_at_one_moment_one_answer_goes_on_and_nobody_is_signed_out(url: str, store: Store) -> None:
+    """As of a machine that asked again when no answer came: two hubs have both requests at once."""
+    first = _signed_in(store)
+    ready = Barrier(4)
+
+    def refreshes(_: int) -> Granted | Refused:
+        with closing(open_ledger(url, journals=(), patience=60)) as ledger:
+            hub = Store(ledger.tables, "acme")
+            ready.wait(60)
+            return hub.families.refresh(first, NOW)
+
+    with ThreadPoolExecutor(4) as threads:
+        made = [found.refresh for found in threads.map(refreshes, range(4)) if isinstance(found, Granted)]
+    assert len(set(made)) == 4
+    assert len(store.families.all()) == 1
+    sql = "SELECT digest FROM hub_refresh WHERE used_at IS NULL"
+    with closing(open_ledger(url, journals=())) as ledger:
+        unused = {found for (found,) in ledger.tables.rows(sql)}
+    (last,) = [refresh for refresh in made if digest(refresh) in unused]
+    assert _next(store, last, NOW + HOUR)
+    assert "refresh.reused" not in _actions(store)
 
 
 def test_a_laptop_that_was_closed_on_an_answer_goes_on_the_next_day(store: Store) -> None:

@@ -82,6 +82,7 @@ class House:
     agent: tuple[str, str] = ("someone", "1")
     project_of: Callable[[Path], str] | None = None
     aliases: Mapping[str, str] | None = None
+    ledger_url: str | None = None  # by default a file in its directory
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
@@ -120,7 +121,7 @@ class House:
 
     @property
     def url(self) -> str:
-        return f"sqlite:///{self.root}/ledger.db"
+        return self.ledger_url or f"sqlite:///{self.root}/ledger.db"
 
     def log(self, level: str, event: str, **fields: Any) -> None:
         self.logged.append((level, event, fields))

@@ -1,0 +1,92 @@
+"""A refused user whom the leads of a hub answer is told once, with the next prompt, and the session goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.core.budget.requests import Decision, MoreRequest, Wish
+from acp_proxy.core.windows import DAY
+from acp_proxy.hub.identity import Identity
+from acp_proxy.ledger.hub.ledger import HubLedger
+from harness import hub
+from tests.interceptors.budgets.house import House, daily, house
+from tests.ledger.rows import NOON, Warnings
+
+PEOPLE = {
+    "alice": Identity("alice", "default", "core", "developer"),
+    "lead": Identity("bob", "default", "core", "lead", ("core",)),
+}
+DAILY = daily("0", per="user")
+OPTIONS = {"asks": True}
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Of a hub that knows this machine's user as alice."""
+    monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "alice")
+    with hub.running(f"sqlite:///{tmp_path}/hub.db", PEOPLE, clock=lambda: NOON) as url:
+        yield url
+
+
+def by(url: str, who: str) -> HubLedger:
+    return HubLedger(
+        url, lambda: NOON, patience=20, warn=Warnings(), journals=(), authorization=lambda _: f"Bearer {who}"
+    )
+
+
+def asked(url: str, id: str = "r1") -> MoreRequest:
+    with closing(by(url, "alice")) as ledger:
+        return ledger.ask_for_more(Wish(id, "user", "daily", "user", "alice", 5_000_000_000, "USD", "release"))
+
+
+def decided(url: str, decision: Decision) -> None:
+    with closing(by(url, "lead")) as ledger:
+        ledger.decide(decision)
+
+
+def told(made: House) -> list[str]:
+    texts = made.texts()
+    made.forget()
+    return texts
+
+
+async def test_what_is_granted_is_told_before_the_next_prompt_goes(tmp_path: Path, url: str) -> None:
+    async with house(tmp_path, DAILY, options=OPTIONS, ledger_url=url) as made:
+        assert not await made.prompt(2)
+        (refusal,) = told(made)
+        assert 'acp-proxy budget request daily --amount 0.01 --reason "…"' in refusal
+        asked(url)
+        assert not await made.prompt(3)
+        assert len(told(made)) == 1
+        decided(url, Decision("r1", approve=True, until=NOON + DAY, note="until tomorrow"))
+        assert await made.prompt(4)
+        text, *_ = told(made)
+        assert text.startswith('bob has granted you $5.00 more of budget "daily", until ')
+        assert text.endswith(": until tomorrow.")
+        made.finish(4)
+        assert await made.prompt(5)
+        assert not [text for text in told(made) if "granted you" in text]
+
+
+async def test_what_is_denied_is_told_with_the_next_refusal(tmp_path: Path, url: str) -> None:
+    async with house(tmp_path, DAILY, options=OPTIONS, ledger_url=url) as made:
+        assert not await made.prompt(2)
+        asked(url)
+        decided(url, Decision("r1", approve=False, note="next week"))
+        told(made)
+        assert not await made.prompt(3)
+        (text,) = told(made)
+        assert text.endswith('bob has denied you $5.00 more of budget "daily": next week.')
+        assert not await made.prompt(4)
+        (text,) = told(made)
+        assert "denied" not in text
+
+
+async def test_without_a_hub_nobody_is_asked(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0")) as made:
+        assert not await made.prompt(2)
+        assert "acp-proxy budget grant" in told(made)[0]
