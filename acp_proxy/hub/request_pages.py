@@ -24,6 +24,7 @@ from acp_proxy.hub.auth.authenticator import csrf_of
 from acp_proxy.hub.auth.parts import Desk, FormError, form
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
+from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.hub import asking
 from acp_proxy.ledger.sql_ledger import SqlLedger
@@ -38,6 +39,7 @@ class RequestPages:
         self._desk = desk
         self._ledgers = ledgers
         self._clock = clock
+        self._policies = CurrentPolicies()
 
     def routes(self) -> list[Route]:
         return [Route("/requests/{id}", self._answer, methods=["GET", "POST"])]
@@ -81,7 +83,7 @@ class RequestPages:
         return found[0]
 
     def _at(self, ledger: SqlLedger, who: Identity) -> ApiDesk:
-        return ApiDesk(ledger, who, ByToken(who), self._clock())
+        return ApiDesk(ledger, who, ByToken(who), self._clock(), self._policies)
 
 
 def _decision(request: MoreRequest, sent: dict[str, str], now: int) -> Decision:

@@ -139,7 +139,9 @@ class Client:
     def _updated(self, session: str, update: dict[str, Any]) -> None:
         text = update.get("content", {}).get("text", "")
         if update["sessionUpdate"] != "agent_message_chunk" or not text.isdigit():
-            return  # what the relay says on its own account
+            if text:  # what the relay says on its own account
+                self._notes.add("said", session, " ".join(text.split())[:200])
+            return
         if int(text) != self._next[session]:
             self._notes.add("fault", "line", text, "came for", self._next[session], "in", session)
         self._next[session] = int(text) + 1
