@@ -1,0 +1,60 @@
+"""Clients that are slow, at a hub that goes on answering others."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+from acp_proxy.ledger.hub import wire
+from acp_proxy.system.decoding import json_decoder
+from tests.hub.api.conftest import Ask
+from tests.ledger.rows import row
+
+SLOW = 40  # more than the threads that a hub answers with
+
+
+def test_bodies_that_come_byte_by_byte_hold_up_nobody(ask: Ask, address: str) -> None:
+    """Their requests are under way, and each has sent one byte more, when others are answered; then they are, too."""
+    where = urlsplit(address)
+    body = json.dumps({"rows": []}).encode()
+    head = (
+        f"POST /v1/rows HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer developer\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with ExitStack() as stack:
+        slow = [
+            stack.enter_context(socket.create_connection((where.hostname, where.port), timeout=60)) for _ in range(SLOW)
+        ]
+        for connection in slow:
+            connection.sendall(head.encode())
+        for number, byte in enumerate(body):
+            for connection in slow:
+                connection.sendall(bytes([byte]))
+            if number < len(body) - 1:
+                status, answer = ask("developer", wire.APPEND, wire.Rows([row(id=f"quick-{number}")]))
+                assert (status, json_decoder(wire.Appended).decode(answer).new) == (200, 1)
+        for connection in slow:
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
+def test_an_answer_that_nobody_reads_holds_up_nobody(ask: Ask, address: str) -> None:
+    where = urlsplit(address)
+    many = [row(id=f"many-{number}") for number in range(2000)]
+    assert ask("developer", wire.APPEND, wire.Rows(many))[0] == 200
+    body = b'{"query":{}}'
+    head = (
+        f"POST /v1/rows/search HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer developer\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with ExitStack() as stack:
+        for _ in range(8):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(60)
+            connection.connect((where.hostname, where.port))
+            connection.sendall(head.encode() + body)
+            assert connection.recv(16).startswith(b"HTTP/1.1 200 ")
+        assert ask("developer", wire.CLOCK, wire.Nothing())[0] == 200
+        assert ask("developer", wire.APPEND, wire.Rows([row(id="last")]))[0] == 200
