@@ -15,6 +15,7 @@ from acp_proxy.core.budget.requests import Decision, MoreRequest, Wish
 from acp_proxy.core.money import exact_text
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.hub_address import is_hub
+from acp_proxy.policy import understood
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import table
@@ -52,7 +53,9 @@ def _hub(url: str) -> Iterator[HubLedger]:
 
 def _asked(hub: HubLedger, arguments: argparse.Namespace, config: Config, place: Place) -> str:
     own = own_subject(config, place.cwd)
-    budget = grants.named_budget(arguments.name, arguments.layer, config.budgets)
+    told = hub.policy(None)
+    of_hub = understood(told[1].document).budgets if told else ()
+    budget = grants.named_budget(arguments.name, arguments.layer, [*config.budgets, *of_hub])
     values = {name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}", None)) is not None}
     value = grants.value_of(budget, values, own)
     unit = budget.limit.unit

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from acp_proxy.cli import main
 from acp_proxy.hub.identity import Identity
+from acp_proxy.ledger.hub.ledger import HubLedger
+from acp_proxy.ledger.hub.policy import Changes
 from harness import hub
+from tests.ledger.rows import Warnings
 
 PEOPLE = {
     "alice": Identity("alice", "default", "core", "developer"),
+    "root": Identity("root", "default", None, "administrator"),
     "lead": Identity("bob", "default", "core", "lead", ("core",)),
 }
 CONFIG = """
@@ -30,23 +36,27 @@ Typed = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Typed]:
+def url(tmp_path: Path) -> Iterator[str]:
+    with hub.running(f"sqlite:///{tmp_path}/hub.db", PEOPLE) as url:
+        yield url
+
+
+@pytest.fixture
+def typed(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
     """As somebody: the status, stdout and stderr."""
     config = tmp_path / "config.toml"
     config.write_text(CONFIG)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TZ", "UTC")
 
-    with hub.running(f"sqlite:///{tmp_path}/hub.db", PEOPLE) as url:
+    def as_somebody(who: str, *words: str) -> tuple[int, str, str]:
+        monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", who)
+        options = [] if "--ledger" in words else ["--ledger", url]
+        status = main(["budget", *words, "--config", str(config), *options])
+        said = capsys.readouterr()
+        return status, said.out, said.err
 
-        def as_somebody(who: str, *words: str) -> tuple[int, str, str]:
-            monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", who)
-            options = [] if "--ledger" in words else ["--ledger", url]
-            status = main(["budget", *words, "--config", str(config), *options])
-            said = capsys.readouterr()
-            return status, said.out, said.err
-
-        yield as_somebody
+    return as_somebody
 
 
 def waiting(typed: Typed, who: str = "lead") -> list[dict[str, object]]:
@@ -105,3 +115,14 @@ def test_what_was_mistyped_is_one_line(typed: Typed, words: list[str], error: st
 def test_without_a_hub_nobody_can_be_asked(typed: Typed, tmp_path: Path) -> None:
     status, _, told = typed("alice", "requests", "--ledger", str(tmp_path / "own.db"))
     assert (status, "requests for more need a hub" in told) == (2, True)
+
+
+def test_more_of_a_budget_that_the_hub_itself_keeps_is_asked_for_by_its_name(typed: Typed, url: str) -> None:
+    table = {"window": "day", "per": "user", "limit": {"amount": "1", "currency": "USD"}}
+    authorization = lambda _: "Bearer root"  # noqa: E731
+    asked = HubLedger(url, time.time_ns, patience=20, warn=Warnings(), journals=(), authorization=authorization)
+    with closing(asked):
+        asked.change_policy(Changes({"seats": table}))
+    assert typed("alice", "request", "seats", "--amount", "5", "--reason", "the release")[0] == 0
+    (request,) = waiting(typed)
+    assert [request[name] for name in ("layer", "budget", "for")] == ["hub", "seats", "alice"]
