@@ -134,6 +134,9 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def rest(self) -> None:
         """Give back what a server keeps for it, until it is used again."""
 
+    def takes_over(self) -> None:
+        """From now on append rows as those of their own users, whoever appends: another ledger is copied into it."""
+
     def is_sure(self) -> bool:
         """Whether all that was written here is where a failover keeps it: asks the server, which may not tell.
 

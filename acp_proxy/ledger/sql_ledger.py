@@ -105,6 +105,9 @@ class SqlLedger(SqlReader):
     @abstractmethod
     def check(self) -> str: ...
 
+    def takes_over(self) -> None:
+        """A database takes the rows of anybody."""
+
     def rest(self) -> None:
         """A file keeps nothing that others lack."""
 

@@ -32,6 +32,9 @@ class Claims(Protocol):
     def row(self, claimed: Row, now: int) -> Row:
         """Raises RowRefusedError for what no sound proxy sends, whatever its agent told it."""
 
+    def moved(self, claimed: Row, now: int) -> Row:
+        """The same of a ledger that is moved: of its own user and team."""
+
     def is_own(self, user: str) -> bool:
         """Whether the asker may go on with a turn of this user's."""
 
@@ -90,6 +93,10 @@ class ByToken:
         if any(count < 0 for line in entry.lines for count in astuple(line.usage) if count is not None):
             raise RowRefusedError("expected no negative count of tokens")
         return replace(claimed, origin=self.origin(claimed.origin))
+
+    def moved(self, claimed: Row, now: int) -> Row:
+        origin = replace(claimed.origin, organisation=self._who.organisation)
+        return replace(self.row(claimed, now), origin=origin)
 
     def is_own(self, user: str) -> bool:
         return user == self._who.user

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.hub.api import central
-from acp_proxy.hub.api.desk import Desk, writes
+from acp_proxy.hub.api.desk import ADMINISTRATOR, Desk, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.policy import tag_for
 from acp_proxy.ledger import Row, RowRefusedError
@@ -115,6 +115,24 @@ def append(desk: Desk, asked: wire.Rows) -> Appended:
     return Appended(0, refused)
 
 
+def move(desk: Desk, asked: wire.Rows) -> Appended:
+    """Rows of other users than the administrator who sends them: what came before the hub."""
+    if desk.who.scopes:
+        raise RefusedError(403, "a token with a scope moves no ledger")
+    if len(asked.rows) > wire.MOST_ROWS:
+        raise RefusedError(413, f"expected at most {wire.MOST_ROWS} rows")
+    rows: list[Row] = []
+    refused: list[RefusedRow] = []
+    for row in asked.rows:
+        try:
+            rows.append(desk.claims.moved(row, desk.now))
+        except RowRefusedError as error:
+            refused.append(RefusedRow(row.entry.id, str(error)))
+    if rows and not (refused and asked.whole):
+        return _appended(desk.ledger, rows, asked, refused)
+    return Appended(0, refused)
+
+
 def _sorted_out(desk: Desk, claimed: Sequence[Row]) -> tuple[list[Row], list[RefusedRow]]:
     rows: list[Row] = []
     refused: list[RefusedRow] = []
@@ -161,6 +179,7 @@ def _lasting(now: int, until: int) -> int:
 ANSWERS = [
     writes(wire.ADMIT, admit),
     writes(wire.APPEND, append),
+    writes(wire.MOVE, move, ADMINISTRATOR),
     writes(wire.RELEASE, release),
     writes(wire.BEAT, beat),
     writes(wire.BOOK_LOST, book_lost),

@@ -65,6 +65,7 @@ class HubLedger(HubReader):
         self._clock = clock
         self._warn = warn
         self._journals = journals
+        self._appends = wire.APPEND
 
     def rest(self) -> None:
         self._hub.close()
@@ -81,12 +82,15 @@ class HubLedger(HubReader):
 
     # -- rows
 
+    def takes_over(self) -> None:
+        self._appends = wire.MOVE
+
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
         """More rows than a call may have are several transactions."""
         new = 0
         for start in range(0, len(rows), wire.MOST_ROWS):
             some = [_written(row) for row in rows[start : start + wire.MOST_ROWS]]
-            appended = self._hub.call(wire.APPEND, wire.Rows(some, in_order, whole=True))
+            appended = self._hub.call(self._appends, wire.Rows(some, in_order, whole=True))
             if appended.refused:
                 raise RowRefusedError(appended.refused[0].detail)
             new += appended.new

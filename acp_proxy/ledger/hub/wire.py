@@ -275,6 +275,7 @@ class Clock(Struct, frozen=True):
 
 
 APPEND = Call("POST", "/v1/rows", "Append rows; each at most once, by its id", Rows, Appended)
+MOVE = Call("POST", "/v1/rows/moved", "Append rows of a ledger that is moved, with their own users", Rows, Appended)
 ADMIT = Call("POST", "/v1/admissions", "Ask whether a prompt may go, and hold what it may cost", Admission, Admitted)
 RELEASE = Call("DELETE", "/v1/admissions/{turn}", "Give up what a turn holds that used nothing", Turn, Nothing)
 BEAT = Call("POST", "/v1/heartbeats", "Renew what running turns hold", Heartbeat, Nothing)

@@ -34,6 +34,7 @@ def copy(source: BudgetLedger, target: BudgetLedger, *, titles: bool, warn: Warn
     """Without `titles` none of a session goes along. Raises LedgerError; what was copied by then stays."""
     if source.url == target.url:
         raise LedgerError(f"ledger {source.url}: cannot be copied into itself")
+    target.takes_over()
     rows, new, read = _rows(source, titles=titles), 0, 0
     while some := list(islice(rows, _AT_ONCE)):
         new += append_all(target, some, warn)

@@ -42,6 +42,7 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
     return {
         wire.APPEND: wire.Rows([row(origin=origin, id=f"new-of-{origin.user}")]),
         wire.ADMIT: wire.Admission(turn, [wire.Want(pool, HoldSize(1, 1))], NOON, NOON + EXPIRY),
+        wire.MOVE: wire.Rows([row(origin=origin, id=f"moved-of-{origin.user}")]),
         wire.BEAT: wire.Heartbeat([turn.id], NOON, NOON + EXPIRY, name),
         wire.OWNED: wire.OwnersTurns([_OWNER.host], NOON),
         wire.STANDINGS: wire.Accounts([pool], NOON),
