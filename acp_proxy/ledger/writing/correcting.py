@@ -6,8 +6,9 @@ there before is kept, and exporters hear of it. A correction that was made alrea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+
+import msgspec
 
 from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import Row, corrections, exports
@@ -39,7 +40,8 @@ class Correcting:
         if not found or found[0].entry != self._before.entry:
             return None
         number = corrections.note(run, self._before, self._now)
-        exports.note(run, self._key[0], "correction", [json.dumps([self._key[1], number, self._now])], self._now)
+        told = msgspec.json.encode((self._key[1], number, self._now)).decode()
+        exports.note(run, self._key[0], "correction", [told], self._now)
         self._replace(run)
         series = self._moved.named(execute(run, self._moved.unsure(known)))
         execute(run, self._moved.statements())
