@@ -40,8 +40,10 @@ def is_incomplete(entry: Entry) -> bool:
     return entry.kind == "turn" and (entry.usage_source != "agent" or entry.detail.startswith(FROM_BOOK))
 
 
-def completed(rows: Sequence[Row], book: Book, pricer: Pricer) -> Iterator[tuple[Row, Row]]:
-    """Turns with what they become. `rows` are all that relays booked of a session, by time."""
+def completed(rows: Sequence[Row], book: Book, pricer: Pricer, until: int) -> Iterator[tuple[Row, Row]]:
+    """Turns that ended `until` then, with what they become. `rows` are all that relays booked of a session, by time:
+    where a later turn begins, the calls of the one before it end.
+    """
     turns = [row for row in rows if row.entry.kind == "turn"]
     if not turns:
         return
@@ -54,7 +56,9 @@ def completed(rows: Sequence[Row], book: Book, pricer: Pricer) -> Iterator[tuple
         mine, end = found[index], _end(turns, index)
         if mine is None or not is_incomplete(turn.entry) or turn.entry.started_at < book.since:
             continue
-        if _is_disturbed(turn, rows, end):
+        if turn.entry.ended_at > until or _is_disturbed(turn, rows, end):
+            continue
+        if turn is turns[-1] and _may_be_of_the_next(turn, mine):
             continue
         booked = {row.entry.kind for row in rows if _is_beside(row, turn, end)}
         beside = [call for call in others if turn.entry.started_at <= call.at < end and call.kind not in booked]
@@ -78,6 +82,12 @@ def _family(session: str, calls: Sequence[Call]) -> set[str]:
 def _end(turns: Sequence[Row], index: int) -> int:
     latest = turns[index].entry.ended_at + AFTER
     return latest if index + 1 == len(turns) else min(latest, turns[index + 1].entry.started_at)
+
+
+def _may_be_of_the_next(turn: Row, calls: Calls) -> bool:
+    """Whether calls came after the last turn that is booked: another may run by now, and no figures tell them apart."""
+    told_nothing = turn.entry.usage_source in ("none", "estimated")
+    return told_nothing and any(call.at > turn.entry.ended_at for call in calls)
 
 
 def _is_beside(row: Row, turn: Row, end: int) -> bool:

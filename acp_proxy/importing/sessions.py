@@ -36,8 +36,8 @@ class Completer(Struct, frozen=True):
 
     def complete(self, shelf: Shelf, session: str, paths: Iterable[Path], *, correct: Correct) -> list[Completed]:
         """What was corrected. Raises LedgerError."""
-        rows = [row for row in self._rows(session, shelf.agent) if row.entry.ended_at <= self.until]
-        if not any(is_incomplete(row.entry) for row in rows):
+        rows = self._rows(session, shelf.agent)
+        if not any(is_incomplete(row.entry) and row.entry.ended_at <= self.until for row in rows):
             return []
         calls, since = _calls(shelf, session, paths)
         if not calls:
@@ -52,7 +52,7 @@ class Completer(Struct, frozen=True):
             tells_cost=any(_has_cost_told(row) for row in rows),
             may_tell_cost=self._may_tell_cost(rows[-1]),
         )
-        found = completed(rows, book, self.pricer)
+        found = completed(rows, book, self.pricer, self.until)
         return [(before, after) for before, after in found if correct(before, after, self.now)]
 
     def _rows(self, session: str, agent: str) -> list[Row]:

@@ -159,6 +159,29 @@ def test_a_turn_whose_book_may_not_be_written_to_its_end_waits(home: Home, tools
     assert home.imports(now=turn.entry.ended_at + 2 * MINUTE)["gemini-cli"].completed == 1
 
 
+UNTOLD = (UsageLine(None, Usage(input=1)),)
+
+
+def test_a_turn_gets_no_calls_of_one_that_runs_while_it_is_completed(home: Home, tools: list[Row]) -> None:
+    """Whose row is not there yet. Once it is, each has its own."""
+    first, second = (relayed(part, usage_source="estimated", lines=UNTOLD) for part in (tools[:2], tools[2:]))
+    home.append(first)
+    assert home.imports()["gemini-cli"].completed == 0
+    assert [now.entry for now in turns(home)] == [first.entry]
+    home.append(second)
+    for remembered in (home.path / ".local/state/acp-proxy/books").iterdir():
+        remembered.unlink()
+    assert home.imports()["gemini-cli"].completed == 2
+    assert [now.entry.usage for now in turns(home)] == [used(tools[:2]), used(tools[2:])]
+
+
+def test_a_turn_gets_no_calls_of_one_that_ended_a_moment_ago(home: Home, tools: list[Row]) -> None:
+    first, second = (relayed(part, usage_source="estimated", lines=UNTOLD) for part in (tools[:2], tools[2:]))
+    home.append(first, second)
+    assert home.imports(now=second.entry.ended_at + MINUTE - 1)["gemini-cli"].completed == 1
+    assert [now.entry.usage for now in turns(home)] == [used(tools[:2]), second.entry.usage]
+
+
 def test_a_dry_run_says_how_many_turns_would_be_completed(home: Home, tools: list[Row]) -> None:
     turn = relayed(tools)
     home.append(turn)
