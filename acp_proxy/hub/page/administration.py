@@ -47,6 +47,7 @@ class Administration:
             self._changes("tokens/revoked", records.Ended, records.revoke_token),
             self._changes("machines/ended", records.Ended, records.end_machine),
             self._changes("keys", records.Rotation, records.rotate_keys),
+            self._changes("policy", records.Revision, records.revise_policy),
         ]
 
     async def page(self, request: Request) -> Response:

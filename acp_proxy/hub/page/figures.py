@@ -10,12 +10,15 @@ from typing import TypeAlias, cast
 from acp_proxy.config import Config
 from acp_proxy.core.scope import Subject
 from acp_proxy.hub.identity import Identity, Role
+from acp_proxy.hub.page.budgets import budgets_for
 from acp_proxy.hub.page.seen import SeenLedger
 from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger import Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.ledger.sql_ledger import SqlLedger
+from acp_proxy.serve.questions import only
+from acp_proxy.serve.views import VIEWS as OF_ANY
 from acp_proxy.serve.views import Asked, Views
 
 _PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
@@ -24,7 +27,7 @@ _THREADS = 2
 _MOST = 50  # people whose last answers are kept, in each thread
 
 _Person: TypeAlias = tuple[str, str | None, Role, tuple[str, ...]]
-View = Callable[[Views, Asked], bytes]
+View = Callable[["SeenViews", Asked], bytes]
 
 
 class Figures:
@@ -50,6 +53,28 @@ class Figures:
             thread.close(within / _THREADS)
 
 
+class SeenViews(Views):
+    """Those of `serve`, of what one person sees; budgets are those of the policy."""
+
+    def __init__(
+        self,
+        who: Identity,
+        ledger: SqlLedger,
+        policies: CurrentPolicies,
+        config: Config,
+        environ: Mapping[str, str],
+        clock: Callable[[], int],
+    ) -> None:
+        seen = SeenLedger(ledger, who, policies, clock)
+        own = Subject(who.organisation, who.user, who.team, None, "", "")
+        super().__init__(cast(BudgetLedger, seen), config, environ, clock, own)
+        self._budgets_now = lambda: budgets_for(who, own, ledger, seen, policies, clock())
+
+    def budgets(self, asked: Asked) -> bytes:
+        only(asked)
+        return self._budgets_now()
+
+
 class _OfEach:
     """Views of one ledger by who looks; in the ledger's thread."""
 
@@ -59,15 +84,13 @@ class _OfEach:
         self._environ = environ
         self._clock = clock
         self._policies = CurrentPolicies()
-        self._views: OrderedDict[_Person, Views] = OrderedDict()
+        self._views: OrderedDict[_Person, SeenViews] = OrderedDict()
 
-    def of(self, who: Identity) -> Views:
+    def of(self, who: Identity) -> SeenViews:
         """A role or a team that has changed is another person's view."""
         person = (who.user, who.team, who.role, who.teams_led)
         if person not in self._views:
-            seen = cast(BudgetLedger, SeenLedger(self._ledger, who, self._policies, self._clock))
-            own = Subject(who.organisation, who.user, who.team, None, "", "")
-            self._views[person] = Views(seen, self._config, self._environ, self._clock, own)
+            self._views[person] = SeenViews(who, self._ledger, self._policies, self._config, self._environ, self._clock)
         self._views.move_to_end(person)
         if len(self._views) > _MOST:
             self._views.popitem(last=False)
@@ -75,3 +98,6 @@ class _OfEach:
 
     def close(self) -> None:
         self._ledger.close()
+
+
+VIEWS: Mapping[str, View] = {**OF_ANY, "/api/budgets": SeenViews.budgets}

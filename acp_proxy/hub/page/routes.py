@@ -11,11 +11,10 @@ from starlette.routing import Route
 
 from acp_proxy.hub.auth.parts import Desk
 from acp_proxy.hub.page.administration import Administration
-from acp_proxy.hub.page.figures import Figures, View
+from acp_proxy.hub.page.figures import VIEWS, Figures, View
 from acp_proxy.hub.page.parts import PEOPLE, Endpoint, answered, signed_in
 from acp_proxy.serve.assets import Asset, asset, page_assets, read_files
 from acp_proxy.serve.site import asked_of, send_asset
-from acp_proxy.serve.views import VIEWS
 
 
 class Page:

@@ -20,6 +20,7 @@ from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger import LedgerForbiddenError, Query, Sums
+from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.hub import questions
 from acp_proxy.ledger.hub.connection import HubConnection
 from acp_proxy.ledger.hub.reader import HubReader, HubRecent
@@ -86,8 +87,12 @@ class SeenLedger(HubReader):
         """Whoever asks for standings does that."""
         return 0
 
-    def replication(self) -> None:
-        """Where the hub reads is nothing for people."""
+    def replication(self) -> Replication | None:
+        """For those who see all; so is what became of the server."""
+        return self._ledger.replication() if self._sees_all else None
+
+    def restored(self, organisation: str, since: int = 0) -> Restored:
+        return self._ledger.restored(organisation, since) if self._sees_all else Restored(0, 0, 0, 0, None)
 
 
 class _Exports:

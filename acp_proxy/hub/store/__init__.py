@@ -15,6 +15,7 @@ from acp_proxy.hub.store.families import Families
 from acp_proxy.hub.store.keys import Keys
 from acp_proxy.hub.store.limits import Limits
 from acp_proxy.hub.store.people import People
+from acp_proxy.hub.store.policies import Policies
 from acp_proxy.hub.store.requests import Requests
 from acp_proxy.hub.store.schema import prepare
 from acp_proxy.hub.store.tokens import Tokens
@@ -40,6 +41,7 @@ class Store:
         self.keys = Keys(tables, organisation)
         self.limits = Limits(tables, organisation)
         self.people = People(tables, organisation)
+        self.policies = Policies(tables, organisation)
         self.requests = Requests(tables, organisation)
         self.tokens = Tokens(tables, organisation)
 

@@ -34,7 +34,8 @@ export function showBudgets({ budgets, plan_budgets: onPlans }, timeZone, every)
  * @param {Budget} budget
  * @param {string} amount
  */
-function shareOf({ limit, granted }, amount) {
+function shareOf({ limit, granted, shared }, amount) {
+  if (shared) return 0;
   const allowed = units(limit) + units(granted);
   return allowed > 0 ? units(amount) / allowed : 1;
 }
@@ -54,6 +55,7 @@ function percentOf({ limit, granted, spent }) {
  * @param {string} timeZone
  */
 function item(budget, timeZone) {
+  if (budget.shared) return itemOfSeveral(budget, timeZone);
   const [used, percent] = [shareOf(budget, budget.spent), percentOf(budget)];
   const level = levelOf(percent);
   const amount = (/** @type {string} */ text) => amountIn(budget, text);
@@ -81,6 +83,33 @@ function item(budget, timeZone) {
     ),
     uncounted(budget),
     budget.count_plans ? make("p", { class: "quiet" }, "What plans cover is counted at its list price, which is not billed.") : null,
+    MODES[budget.mode] ? make("p", { class: "quiet" }, MODES[budget.mode]) : null,
+  );
+}
+
+/**
+ * One that others share, of which is told what is left and what the one who looks has spent.
+ * @param {Budget} budget
+ * @param {string} timeZone
+ */
+function itemOfSeveral(budget, timeZone) {
+  const amount = (/** @type {string} */ text) => amountIn(budget, text);
+  return make(
+    "li",
+    { class: "budget" },
+    make(
+      "p",
+      { class: "line" },
+      make("span", { class: "title" }, make("bdi", {}, cleaned(budget.name)), whose(budget)),
+      make("b", { class: `left ${nano(budget.left) > 0n ? "normal" : "red"}` }, leftText(budget, amount)),
+    ),
+    make(
+      "p",
+      { class: "line quiet" },
+      make("span", {}, `left for all who share it · ${budget.at_least ? "≥ " : ""}${amount(budget.spent)} yours`),
+      make("span", {}, resetText(budget, timeZone)),
+    ),
+    uncounted(budget),
     MODES[budget.mode] ? make("p", { class: "quiet" }, MODES[budget.mode]) : null,
   );
 }
@@ -157,7 +186,7 @@ function uncounted(budget) {
  */
 function amountIn({ unit, limit }, text) {
   if (unit === "turns") return counted(units(text), "turn");
-  return unit === "tokens" ? `${tokensText(units(text))} tokens` : amountText(unit, text, units(limit) >= 1 ? 2 : 4);
+  return unit === "tokens" ? `${tokensText(units(text))} tokens` : amountText(unit, text, limit === undefined || units(limit) >= 1 ? 2 : 4);
 }
 
 /** @param {string} text */

@@ -14,12 +14,13 @@ from acp_proxy.ledger.statements import Run
 from tests.hub.page.house import ROLES, Hub
 
 API = "/api/administration"
-READS = ("people", "tokens", "keys", "audit", "audit.jsonl")
+READS = ("people", "tokens", "keys", "audit", "policy", "audit.jsonl")
 CHANGES: dict[str, object] = {
     "tokens": {"name": "ci", "user": "ci", "role": "administrator"},
     "tokens/revoked": {"id": "x"},
     "machines/ended": {"id": "x"},
     "keys": {"forget": True},
+    "policy": {"version": 0, "budgets": {"none": {"window": "day", "limit": {"turns": 0}}}},
 }
 
 
@@ -151,3 +152,23 @@ def test_the_log_is_filtered_read_in_parts_and_downloaded(own_hub: Hub) -> None:
     assert answer.headers["content-disposition"].startswith("attachment")
     for wrong in ("limit=0", "before=x", "more=1", "actor=a&actor=b"):
         assert own_hub.ask(f"{API}/audit?{wrong}", cookie).status == 400
+
+
+def test_budgets_are_set_changed_and_removed_with_their_history(own_hub: Hub) -> None:
+    cookie, path = administrator(own_hub), f"{API}/policy"
+    daily = {"per": "user", "window": "day", "limit": {"amount": "5", "currency": "USD"}}
+    assert own_hub.change(path, cookie, {"version": 0, "budgets": {"daily": daily}}).json["version"] == 1
+    more = daily | {"limit": {"amount": "9", "currency": "USD"}}
+    assert own_hub.change(path, cookie, {"version": 1, "budgets": {"daily": more}}).json["version"] == 2
+    assert own_hub.change(path, cookie, {"version": 1, "budgets": {"daily": daily}}).status == 409
+    assert own_hub.change(path, cookie, {"version": 2, "budgets": {"daily": {"limit": "much"}}}).status == 400
+    found = own_hub.change(path, cookie, {"version": 2, "budgets": {"daily": None}}).json
+    assert found["document"]["budgets"] == []
+    amounts = [
+        [change[which] and change[which]["limit"]["amount"] for which in ("before", "after")]
+        for version in found["history"]
+        for change in version["changes"]
+    ]
+    assert amounts == [["9", None], ["5", "9"], [None, "5"]]
+    assert {version["who"] for version in found["history"]} == {"ada"}
+    assert log_of(own_hub)[-3:] == ["budget.set", "budget.set", "budget.removed"]

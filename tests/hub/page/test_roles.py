@@ -12,9 +12,9 @@ import pytest
 
 from acp_proxy.core.windows import DAY
 from acp_proxy.hub.identity import Role
+from acp_proxy.hub.page.figures import VIEWS
 from acp_proxy.ledger import captures, open_ledger
 from acp_proxy.ledger.captures import Capture
-from acp_proxy.serve.views import VIEWS
 from harness.daemons import until
 from tests.hub.page.house import ORIGINS, ROLES, Answer, Hub
 from tests.ledger.rows import row
