@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has none
@@ -34,6 +36,66 @@ def page(browser: Browser) -> Iterator[Page]:
     yield page
     context.close()
     assert [each for each in complaints if "status of 40" not in each] == []
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_administration_is_accessible_in_each_width_and_colour(
+    hub: Hub, browser: Browser, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.add_cookies([{"name": "acp-proxy", "value": hub.cookie("ada", "administrator")[10:], "url": hub.url}])
+    page = context.new_page()
+    page.goto(f"{hub.url}/administration")
+    expect(page.locator("#audit table")).to_be_visible()
+    for each in page.locator("details").all():
+        each.locator("summary").click()
+    assert Axe().run(page).violations_count == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+
+
+def test_an_administrator_makes_a_token_and_ends_it(own_hub: Hub, page: Page) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    sign_in(page, own_hub, own_hub.token("ada", "administrator"))
+    page.get_by_role("link", name="Administration").click()
+    page.get_by_text("Make a token").click()
+    page.locator("#new-token [name=name]").fill("of bob")
+    page.locator("#new-token [name=user]").fill("bob")
+    page.get_by_role("button", name="Make it").click()
+    secret = page.locator("code.secret")
+    expect(secret).to_have_text(re.compile("^acp_"))
+    assert own_hub.sign_in(secret.inner_text()).status == 303
+    page.get_by_role("button", name="Revoke: of bob").click()
+    expect(page.locator("#tokens tr", has_text="of bob")).to_contain_text("revoked")
+    expect(page.locator("#audit tbody tr").first).to_contain_text("token.revoked")
+    page.locator("#audit-filter [name=action]").fill("token.made")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("#audit")).not_to_contain_text("token.revoked")
+    page.reload()
+    expect(page.locator("#tokens")).to_contain_text("of bob")
+    expect(page.locator("code.secret")).to_have_count(0)
+
+
+def test_an_administrator_sets_a_budget_that_a_developer_then_sees(own_hub: Hub, page: Page) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    sign_in(page, own_hub, own_hub.token("ada", "administrator"))
+    page.goto(f"{own_hub.url}/administration")
+    page.get_by_text("Set a budget").click()
+    for name, value in {"name": "red month", "amount": "10", "team": "red, green"}.items():
+        page.locator(f"#budget [name={name}]").fill(value)
+    page.get_by_role("button", name="Set it").click()
+    expect(page.locator("#budgets tbody")).to_contain_text("team red, green")
+    page.get_by_role("button", name="Change: red month").click()
+    page.locator("#budget [name=amount]").fill("12.50")
+    page.get_by_role("button", name="Set it").click()
+    expect(page.locator("#budgets tbody")).to_contain_text("$12.50")
+    page.get_by_text("History", exact=True).click()
+    expect(page.locator("#budget-history tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, own_hub, own_hub.token("mallory", "developer", "red"))
+    expect(page.locator("#budget-list")).to_contain_text("left for all who share it · $1.17 yours")
+    expect(page.locator("#budget-list")).to_contain_text("$9.06 left")
 
 
 def sign_in(page: Page, hub: Hub, token: str) -> None:

@@ -1,16 +1,16 @@
 // Administration: people, machines, tokens, keys, the log of changes. Everything is shown as text.
 
+import { showPolicy } from "./administered-budgets.js";
 import { answer, change, trying } from "./change.js";
-import { byId, make, refill, table } from "./dom.js";
-import { cleaned, timeText } from "./figures.js";
+import { byId, make, refill } from "./dom.js";
+import { cleaned } from "./figures.js";
+import { API, at, difference, end, list, row } from "./listed.js";
 
-const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-const API = "/api/administration";
 /** The filter of the log, and where its older lines begin. */
 const log = { filter: new URLSearchParams(), lines: /** @type {any[]} */ ([]) };
 
 await trying(async () => {
-  await Promise.all([showPeople(), showTokens(), showKeys(), showLog(null)]);
+  await Promise.all([showPolicy(() => showLog(null)), showPeople(), showTokens(), showKeys(), showLog(null)]);
 });
 
 byId("new-token").addEventListener("submit", (event) => {
@@ -58,14 +58,14 @@ async function showPeople() {
   const rows = people.map((/** @type {any} */ each) => row(each.user, [
     each.role, each.team, each.leads.join(", "), each.name, each.active ? at(each.seen_at) : "left",
   ]));
-  list("people", "People", ["user", "role", "team", "leads", "name", "last sign-in"], rows, "Nobody has signed in by a provider yet.");
+  list("people", "All people", ["user", "role", "team", "leads", "name", "last sign-in"], rows, "Nobody has signed in by a provider yet.");
   const signedIn = machines.map((/** @type {any} */ each) => row(each.machine_name ?? "of no name", [
     each.user, at(each.created_at), at(each.refreshed_at),
   ], end("Sign out", each.machine_name ?? each.id, async () => {
     await change(`${API}/machines/ended`, { id: each.id });
     await Promise.all([showPeople(), showLog(null)]);
   })));
-  list("machines", "Machines", ["machine", "user", "signed in", "last renewed", ""], signedIn, "No machine is signed in.");
+  list("machines", "All machines", ["machine", "user", "signed in", "last renewed", "change"], signedIn, "No machine is signed in.");
 }
 
 async function showTokens() {
@@ -76,7 +76,7 @@ async function showTokens() {
     await change(`${API}/tokens/revoked`, { id: each.id });
     await Promise.all([showTokens(), showLog(null)]);
   }) : make("td", {})));
-  list("tokens", "Tokens", ["name", "user", "role", "team", "good for", "until", "made by", ""], rows, "No token was made yet.");
+  list("tokens", "All tokens", ["name", "user", "role", "team", "good for", "until", "made by", "change"], rows, "No token was made yet.");
   const box = byId("scopes");
   if (box.querySelector("input")) return;
   box.append(...scopes.map((/** @type {string} */ scope) =>
@@ -88,7 +88,7 @@ async function showKeys() {
   const rows = keys.map((/** @type {any} */ each, /** @type {number} */ place) => row(each.id, [
     at(each.made_at), place === 0 ? `signs until ${at(each.signs_until)}` : "verifies",
   ]));
-  list("keys", "Keys", ["key", "made", ""], rows, "The first sign-in makes one.");
+  list("keys", "All keys", ["key", "made", "is for"], rows, "The first sign-in makes one.");
 }
 
 /** @param {number | null} before the number of a line, whose older ones are added */
@@ -105,64 +105,9 @@ async function showLog(before) {
   byId("audit-file").setAttribute("href", `${API}/audit.jsonl?${log.filter}`);
 }
 
-/**
- * @param {string} id
- * @param {string} caption
- * @param {string[]} titles
- * @param {HTMLElement[]} rows
- * @param {string} nothing
- */
-function list(id, caption, titles, rows, nothing) {
-  const shown = rows.length ? table(caption, titles.map((title) => ({ title })), rows) : make("p", { class: "quiet" }, nothing);
-  refill(byId(id), shown);
-}
-
-/**
- * @param {string} name
- * @param {(string | null)[]} cells
- * @param {HTMLElement | null} [last]
- */
-function row(name, cells, last = null) {
-  const others = cells.map((cell) => make("td", { class: "about" }, make("bdi", {}, cleaned(cell ?? ""))));
-  return make("tr", {}, make("th", { scope: "row", class: "name" }, make("bdi", {}, cleaned(name))), ...others, last);
-}
-
-/**
- * A cell with a button that ends something, once it is confirmed.
- * @param {string} word
- * @param {string} what
- * @param {() => Promise<void>} does
- */
-function end(word, what, does) {
-  const button = make("button", { type: "button", "aria-label": `${word}: ${cleaned(what)}` }, word);
-  button.addEventListener("click", () => {
-    if (confirm(`${word}: ${cleaned(what)}?`)) trying(does);
-  });
-  return make("td", { class: "action" }, button);
-}
-
 /** @param {{holds: boolean, revoked_at: number | null, expires_at: number | null}} token */
 function until({ holds, revoked_at: revoked, expires_at: expires }) {
   if (revoked !== null) return "revoked";
   if (!holds) return "expired";
   return expires === null ? "revoked by hand" : at(expires);
-}
-
-/**
- * What of two values differs, as `role: developer → lead`.
- * @param {Record<string, unknown> | null} before
- * @param {Record<string, unknown> | null} after
- */
-function difference(before, after) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-  const text = (/** @type {unknown} */ value) => (value === undefined || value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value));
-  return names
-    .filter((name) => text(before?.[name]) !== text(after?.[name]))
-    .map((name) => `${name}: ${before ? `${text(before[name])} → ` : ""}${text(after?.[name])}`)
-    .join(", ");
-}
-
-/** @param {number | null} seconds since 1970 */
-function at(seconds) {
-  return seconds === null ? "never" : timeText(new Date(seconds * 1000), TIME_ZONE);
 }
