@@ -68,11 +68,14 @@ class SeenViews(Views):
         seen = SeenLedger(ledger, who, policies, clock)
         own = Subject(who.organisation, who.user, who.team, None, "", "")
         super().__init__(cast(BudgetLedger, seen), config, environ, clock, own)
-        self._budgets_now = lambda: budgets_for(who, own, ledger, seen, policies, clock())
+        self._who = who
+        self._seen = seen
+        self._policies = policies
+        self._of_all = ledger
 
     def budgets(self, asked: Asked) -> bytes:
         only(asked)
-        return self._budgets_now()
+        return budgets_for(self._who, self._own, self._of_all, self._seen, self._policies, self._clock())
 
 
 class _OfEach:
