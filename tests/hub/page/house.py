@@ -127,6 +127,11 @@ class Hub:
                 self.site.close(5)
 
 
+def cookie_of(hub: Hub, role: Role) -> str:
+    """Of mallory's browser, in the team red, which she leads as a lead."""
+    return hub.cookie("mallory", role, "red", ("red",) if role == "lead" else ())
+
+
 def fill(ledger: str, now: int) -> None:
     """A session of each with one turn, of another cost for each."""
     with closing(open_ledger(ledger, journals=())) as opened:

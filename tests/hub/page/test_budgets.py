@@ -7,8 +7,7 @@ from typing import Any
 import orjson
 
 from acp_proxy.hub.identity import Role
-from tests.hub.page.house import Hub
-from tests.hub.page.test_roles import cookie_of
+from tests.hub.page.house import Hub, cookie_of
 
 
 def limit(dollars: str) -> dict[str, str]:

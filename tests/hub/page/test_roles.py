@@ -16,7 +16,7 @@ from acp_proxy.hub.page.figures import VIEWS
 from acp_proxy.ledger import captures, open_ledger
 from acp_proxy.ledger.captures import Capture
 from harness.daemons import until
-from tests.hub.page.house import ORIGINS, ROLES, Answer, Hub
+from tests.hub.page.house import ORIGINS, ROLES, Answer, Hub, cookie_of
 from tests.ledger.rows import row
 
 _OF = {user: (f"project-of-{user}", f"title of {user}", f"s-{user}") for user in ORIGINS}
@@ -51,10 +51,6 @@ _ASKED: dict[str, list[dict[str, str]]] = {
     "/api/plans": [{}, {"user": "bob"}, {"agent": "agent-of-bob"}],
     "/api/live": [{}],
 }
-
-
-def cookie_of(hub: Hub, role: Role) -> str:
-    return hub.cookie("mallory", role, "red", ("red",) if role == "lead" else ())
 
 
 def answers(hub: Hub, cookie: str) -> Iterator[tuple[str, Answer]]:
