@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
+from acp_proxy.budget import on_plans
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.listing import described
 from acp_proxy.core.budget import Account, Standing, account_key
@@ -41,7 +42,8 @@ def budgets_for(
         _of_several(standing, theirs[standing.account.key]) if standing.account.key in theirs else described(standing)
         for standing in standings[: len(accounts)]
     ]
-    return orjson.dumps({"budgets": told, "plan_budgets": []})
+    of_plans = [on_plans.described(each) for each in on_plans.standings(seen, policy.plan_budgets, own, now)]
+    return orjson.dumps({"budgets": told, "plan_budgets": of_plans})
 
 
 def _is_of_another(who: Identity, account: Account) -> bool:
