@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from msgspec import Struct
 
 from acp_proxy.core.windows import DAY, SECOND
-from acp_proxy.text.figures import counted
 
 RECENT = 30 * DAY  # for which people are told that a ledger was set back
 
@@ -38,6 +35,8 @@ def in_words(found: Replication) -> str:
         return f"a standby, {age}"
     if not found.standbys:
         return "no standby streams from it"
+    from acp_proxy.text.figures import counted  # not for a status, which only reads
+
     behind = "how far behind is not shown to this role" if found.behind is None else f"{found.behind:,.1f} s behind"
     slowest = "" if found.standbys == 1 else "the slowest "
     streams = "streams" if found.standbys == 1 else "stream"
@@ -48,6 +47,10 @@ def restored_in_words(found: Restored) -> str | None:
     """`was set back, last seen 2026-11-21 12:00 UTC; 3 rows written again from 2 machines`; None if it never was."""
     if found.last is None:
         return None
+    from datetime import UTC, datetime  # not for a status
+
+    from acp_proxy.text.figures import counted
+
     at = datetime.fromtimestamp(found.last // SECOND, UTC)
     rows, machines = counted(found.rows, "row"), counted(found.machines, "machine")
     text = f"was set back, last seen {at:%Y-%m-%d %H:%M} UTC; {rows} written again from {machines}"
