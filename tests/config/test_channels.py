@@ -100,11 +100,12 @@ secret_file = "/run/secrets/notify"
         ),
         (
             f'{ONE}on = ["thresholds"]\n',
-            'FILE:3: notify.on: expected threshold, refusal, stop, unpriced, ledger or plan; did you mean "threshold"?',
+            "FILE:3: notify.on: expected threshold, refusal, stop, unpriced, ledger, plan or request; "
+            'did you mean "threshold"?',
         ),
         (
             f"{ONE}on = []\n",
-            "FILE:3: notify.on: expected some of threshold, refusal, stop, unpriced, ledger and plan, "
+            "FILE:3: notify.on: expected some of threshold, refusal, stop, unpriced, ledger, plan and request, "
             "not an empty list",
         ),
         (f'{ONE}secret = ""\n', "FILE:3: notify.secret: expected 1 to 200 printable characters"),
