@@ -38,7 +38,7 @@ from acp_proxy.system.project import project_of
 if TYPE_CHECKING:
     from acp_proxy.catalog import Catalog
     from acp_proxy.core.events import Event
-    from acp_proxy.core.plans import PlanState
+    from acp_proxy.core.plans import PlanState, PlanWindow
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger import Row
     from acp_proxy.ledger.budgets import BudgetLedger
@@ -191,16 +191,31 @@ def _completion(
     if not config.books.complete:
         return []
     from acp_proxy.books.agents import family
-    from acp_proxy.importing.agents import AGENTS
+    from acp_proxy.importing.agents import AGENTS, TELL_PLANS
     from acp_proxy.interceptors.completion import Completion
+    from acp_proxy.interceptors.plans_of_books import PlansOfBooks
 
     def complete(origin: Origin, session: str) -> list[tuple[Row, Row]]:
         from acp_proxy.importing import late
 
         return late.complete(config, os.environ, catalog, time.time_ns(), origin, session)
 
-    loop = asyncio.get_running_loop()
+    def windows(agent: str, session: str) -> list[PlanWindow]:
+        from acp_proxy.importing import plans
+
+        return plans.windows_of_session(agent, session, os.environ)
+
+    loop, warn = asyncio.get_running_loop(), partial(log, "warning")
     return [
+        PlansOfBooks(
+            windows,
+            lambda agent: family(agent) in TELL_PLANS,
+            recorder.origin_of,
+            announce,
+            later=loop.call_later,
+            soon=loop.call_soon_threadsafe,
+            warn=warn,
+        ),
         Completion(
             complete,
             lambda origin: family(origin.agent) in AGENTS,
@@ -209,8 +224,8 @@ def _completion(
             later=loop.call_later,
             soon=loop.call_soon_threadsafe,
             clock=time.time_ns,
-            warn=partial(log, "warning"),
-        )
+            warn=warn,
+        ),
     ]
 
 
@@ -231,7 +246,7 @@ def _load_the_rest(config: Config, catalog: Catalog) -> None:
         catalog.read()
         backend_at(config.ledger.url)
         if config.books.complete:
-            from acp_proxy.importing import late  # noqa: F401  the same
+            from acp_proxy.importing import late, plans  # noqa: F401  the same
         if config.budgets:
             from acp_proxy.ledger.accounts import live_standings  # noqa: F401  as in a reader
 

@@ -14,3 +14,4 @@ AGENTS = (
     "openclaw",
     "pi",
 )
+TELL_PLANS = ("codex",)  # of which they have the windows of the user's plan: `plans` reads these

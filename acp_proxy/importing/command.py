@@ -12,16 +12,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.books import Call, NotUnderstood
+from acp_proxy.books.agents import family
 from acp_proxy.config import Config
 from acp_proxy.config.applied import billed_by, catalog_of
 from acp_proxy.core.entry import Origin
+from acp_proxy.core.plans import PlanWindow
 from acp_proxy.importing import Tally
+from acp_proxy.importing.plans import windows_in
 from acp_proxy.importing.relayed import Relayed, relayed
 from acp_proxy.importing.rows import id_of, row_of
 from acp_proxy.importing.seen_files import SeenFiles, State, state_of
 from acp_proxy.importing.sessions import Completer, Correct, only_say
 from acp_proxy.importing.shelves import SHELVES, BookUnreadableError, Shelf
-from acp_proxy.ledger import LedgerReader, Row, open_ledger, open_reader
+from acp_proxy.ledger import Row, open_ledger, open_reader
+from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.ledger.places import canonical_url, journal_directories
 from acp_proxy.system.directories import home, state_directory
 from acp_proxy.system.project import project_of
@@ -52,7 +56,8 @@ def main(
         with closing(open_reader(config.ledger.url)) as reader:
             return _Import(asked, config, environ, now, reader).of_all(found, progress)
     with closing(open_ledger(config.ledger.url)) as ledger:
-        return _Import(asked, config, environ, now, ledger, ledger.append, ledger.correct).of_all(found, progress)
+        writing = (ledger.append, ledger.correct, ledger.note_plan)
+        return _Import(asked, config, environ, now, ledger, *writing).of_all(found, progress)
 
 
 class _Batch(Struct):
@@ -72,12 +77,14 @@ class _Import:
         config: Config,
         environ: Mapping[str, str],
         now: int,
-        ledger: LedgerReader,
+        ledger: BudgetReader,
         append: Callable[[Sequence[Row]], object] | None = None,
         correct: Correct = only_say,
+        plan: Callable[[Origin, Sequence[PlanWindow]], object] | None = None,
     ) -> None:
         who, url = config.identity, canonical_url(config.ledger.url)
         self._correct = correct
+        self._plan = plan
         self._config = config
         self._asked, self._ledger, self._now, self._write = asked, ledger, now, append
         self._who = Origin(who.organisation, who.user, who.team, who.project, socket.gethostname(), "", None, None)
@@ -99,6 +106,7 @@ class _Import:
 
     def _of_shelf(self, shelf: Shelf, paths: Sequence[Path], progress: Progress) -> Tally:
         tally, batch = Tally(files=len(paths)), _Batch()
+        self._note_plan(shelf, paths)
         for done, path in enumerate(paths):
             progress(shelf.agent, done, len(paths))
             if self._seen.is_unchanged(path):
@@ -112,6 +120,16 @@ class _Import:
         self._complete(shelf, tally)
         progress(shelf.agent, len(paths), len(paths))
         return tally
+
+    def _note_plan(self, shelf: Shelf, paths: Sequence[Path]) -> None:
+        """Under the name that the agent is relayed as, where a relay has told of its plan."""
+        told = windows_in(shelf.agent, [path for path in paths if not self._seen.is_unchanged(path)])
+        if not told or self._plan is None:
+            return
+        states = self._ledger.plans(self._who.organisation, self._who.user)
+        agent = next((state.agent for state in states if family(state.agent) == shelf.agent), shelf.agent)
+        for window in told:
+            self._plan(replace(self._who, agent=agent), [window])
 
     def _complete(self, shelf: Shelf, tally: Tally) -> None:
         """Turns that relays know in part, of the sessions whose files have changed."""

@@ -76,6 +76,12 @@ def _lines(read: Callable[[Iterable[bytes]], Iterator[Found]]) -> Read:
     return of_file
 
 
+def last_lines(path: Path) -> Iterator[bytes]:
+    """The first line of a file of lines, and those that were written last. Raises BookUnreadableError."""
+    with os.fdopen(_opened(path), "rb", buffering=1 << 20) as file:
+        yield from _ends_of(file)
+
+
 def _ends_of(file: BinaryIO) -> Iterator[bytes]:
     """The first line, which says whose file it is, and what was written last."""
     yield file.readline(_MOST)

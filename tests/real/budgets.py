@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +38,10 @@ PRICED_GOOSE = replace(GOOSE, environment=GOOSE.environment | {"GOOSE_MODEL": "g
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`steps` are commands, `shows` what is to be read in their output, in this order."""
+    """`steps` are commands, `shows` what is to be read in their output, in this order.
+
+    The step `plan` sets how much of the user's plan is used from then on, as the server tells it.
+    """
 
     agent: Agent
     config: str
@@ -76,7 +80,75 @@ def _running(agent: Agent, on_exceed: str, shows: tuple[str, ...], limit_and_gra
     return Scene(agent, BUDGET + config, steps, (*shows, *after))
 
 
+SEATED = replace(  # signed in to a plan
+    CLAUDE,
+    environment={name: value for name, value in CLAUDE.environment.items() if name != "ANTHROPIC_API_KEY"}
+    | {"CLAUDE_CODE_OAUTH_TOKEN": "any"},
+)
+STATUS = ("acp-proxy", "status")
+PLANS = ("acp-proxy", "report", "--plans")
+METRICS = ("acp-proxy", "metrics")
+KEEP = '[[budget]]\nname = "keep-some"\nlimit = { plan = "five_hour", percent = 80 }\n'
+
+
+def _claude_limits(used: str, week: str, overage: str) -> dict[str, str]:
+    """As the provider's headers tell the windows: a fraction, and Unix seconds."""
+    now, prefix = int(time.time()), "anthropic-ratelimit-unified"
+    status = "allowed" if float(used) < 0.75 else "allowed_warning"
+    five = {"status": status, "utilization": used, "reset": str(now + 7200), "surpassed-threshold": "0.75"}
+    of_week = {"status": "allowed", "utilization": week, "reset": str(now + 3 * 86_400)}
+    return {
+        f"{prefix}-status": status,
+        f"{prefix}-reset": str(now + 7200),
+        f"{prefix}-representative-claim": "five_hour",
+        f"{prefix}-overage-status": overage,
+        **{f"{prefix}-5h-{name}": value for name, value in five.items()},
+        **{f"{prefix}-7d-{name}": value for name, value in of_week.items()},
+    }
+
+
+def _codex_limits(used: str, week: str, overage: str) -> dict[str, str]:
+    now = int(time.time())
+    return {
+        "x-codex-primary-used-percent": str(float(used) * 100),
+        "x-codex-primary-window-minutes": "300",
+        "x-codex-primary-reset-at": str(now + 7200),
+        "x-codex-secondary-used-percent": str(float(week) * 100),
+        "x-codex-secondary-window-minutes": "10080",
+        "x-codex-secondary-reset-at": str(now + 3 * 86_400),
+        "x-codex-credits-has-credits": "true" if overage == "allowed" else "false",
+        "x-codex-credits-unlimited": "false",
+    }
+
+
+def _plan(agent: Agent) -> Scene:
+    """Below the limit, above it, and refused; seen wherever a window is shown."""
+    return Scene(
+        agent,
+        KEEP,
+        (
+            ("plan", "0.62", "0.34", "rejected"), ("acpx", "hello"), STATUS,
+            ("plan", "0.83", "0.34", "rejected"), ("acpx", "hello again"), STATUS, ("acpx", "and once more"),
+            PLANS, METRICS,
+        ),
+        (
+            "Hello from", "5 h: 62 % until", "Hello from", "5 h: 83 % until", "keep-some refuses prompts",
+            "Not sent to the agent", "5 h", "83 %", "acp_proxy_plan_used_ratio", 'window="five_hour"} 0.83',
+        ),
+    )  # fmt: skip
+
+
+def _overage(agent: Agent) -> Scene:
+    config = KEEP.replace("80 }", '100 }\non_overage = "deny"')
+    steps = (("plan", "0.5", "1.0", "allowed"), ("acpx", "hello"), ("acpx", "hello again"), STATUS)
+    return Scene(agent, config, steps, ("Hello from", "Not sent to the agent", "paid beside", "week: 100 % until"))
+
+
 SCENES = {
+    "claude-plan": _plan(SEATED),
+    "claude-overage": _overage(SEATED),
+    "codex-plan": _plan(CODEX),
+    "codex-overage": _overage(CODEX),
     "claude-message": _message(CLAUDE, "0.035"),
     "codex-message": _message(CODEX, "0.02"),
     "claude-error": _error(CLAUDE),
@@ -144,7 +216,10 @@ def played(scene: Scene, npm: Path) -> Iterator[tuple[str, str]]:
                 run(*client, "set-mode", scene.agent.asking_mode)
             try:
                 for program, *words in scene.steps:
-                    if program == "acpx":
+                    if program == "plan":
+                        tell = _codex_limits if scene.agent.name == CODEX.name else _claude_limits
+                        model.limits = tell(*words)
+                    elif program == "acpx":
                         model.prompts += words
                         yield shlex.join([program, "agent", *words]), run(*client, *words)
                     else:

@@ -118,6 +118,7 @@ class Model:
     directory: Path  # where the tools that it calls read and write
     prompts: list[str] = field(default_factory=list)  # the client's own, so that side calls are told apart
     calls: list[Call] = field(default_factory=list)
+    limits: dict[str, str] = field(default_factory=dict)  # headers that tell of a plan
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def serve(self, ask: Ask, *, cache_writes: bool, thoughts: bool) -> tuple[Call, Answer]:

@@ -89,6 +89,7 @@ class _Exchange(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
+        self._say_limits()
         self.end_headers()
         for event in events:
             time.sleep(event.delay)
@@ -101,8 +102,13 @@ class _Exchange(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        self._say_limits()
         self.end_headers()
         self.wfile.write(data)
+
+    def _say_limits(self) -> None:
+        for name, value in self.server.model.limits.items():
+            self.send_header(name, value)
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
