@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Query, SessionInfo
 from acp_proxy.ledger.dialects import Dialect, same
@@ -116,11 +114,15 @@ def where_of(query: Query, dialect: Dialect, *, model: bool = True, of_some: boo
 
 def seen(user: str, teams: Sequence[str]) -> tuple[str, str]:
     """The condition of a `Query` that rows are of this user, or of one of these teams."""
+    import orjson  # of a hub alone
+
     return SEEN, orjson.dumps([user, *teams]).decode()
 
 
 def of_seen(value: str | None, columns: Mapping[str, str]) -> tuple[str, list[str]]:
     """The same as SQL, and its values. Raises ValueError for what `seen` has not written."""
+    import orjson
+
     found = orjson.loads(value or "")
     if not (isinstance(found, list) and found and all(isinstance(each, str) for each in found)):
         raise ValueError("seen: expected a user and teams")
