@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,18 +10,11 @@ from hypothesis import strategies as st
 
 from acp_proxy.books.codex_plans import windows
 from acp_proxy.core.plans import FULL, PlanWindow
-from acp_proxy.core.windows import HOUR, SECOND
+from acp_proxy.core.windows import HOUR
+from tests.books.rollouts import FIVE, told
 from tests.ledger.rows import NOON
 
 DATA = Path(__file__).parent / "data/codex"
-FIVE = {"used_percent": 62.5, "window_minutes": 300, "resets_at": (NOON + 2 * HOUR) // SECOND}
-WEEK = {"used_percent": 34, "window_minutes": 10080, "resets_at": (NOON + 48 * HOUR) // SECOND}
-LIMITS = {"limit_id": "codex", "primary": FIVE, "secondary": WEEK, "credits": {"has_credits": False}}
-
-
-def told(**limits: Any) -> bytes:
-    payload = {"type": "token_count", "info": None, "rate_limits": LIMITS | limits}
-    return json.dumps({"timestamp": "2026-11-21T12:00:00.000Z", "type": "event_msg", "payload": payload}).encode() + b"\n"
 
 
 def test_both_windows_are_told_as_other_agents_call_them() -> None:

@@ -18,7 +18,7 @@ from acp_proxy.core.windows import HOUR
 from acp_proxy.importing import command, plans
 from acp_proxy.interceptors.plans_of_books import PlansOfBooks
 from acp_proxy.ledger import open_ledger
-from tests.books.test_codex_plans import told
+from tests.books.rollouts import told
 from tests.ledger.rows import ALICE, NOON, row
 
 SESSION = "01a21f6a-ade6-7601-82db-5d4b1497b5b5"
