@@ -7,19 +7,25 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
+import orjson
+
 from acp_proxy.config import Config
+from acp_proxy.core.money import exact_text
 from acp_proxy.core.scope import Subject
+from acp_proxy.hub.api.requests import may_decide
 from acp_proxy.hub.identity import Identity, Role
 from acp_proxy.hub.page.budgets import budgets_for
 from acp_proxy.hub.page.seen import SeenLedger
 from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger import Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.hub import asking
 from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.serve.questions import only
 from acp_proxy.serve.views import VIEWS as OF_ANY
 from acp_proxy.serve.views import Asked, Views
+from acp_proxy.text.times import milliseconds
 
 _PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
 _DEADLINE = 10.0  # seconds that a question may take, its wait included
@@ -77,6 +83,26 @@ class SeenViews(Views):
         only(asked)
         return budgets_for(self._who, self._own, self._of_all, self._seen, self._policies, self._clock())
 
+    def requests(self, asked: Asked) -> bytes:
+        """For more, that nobody has decided on; `decides`: whether who looks may."""
+        only(asked)
+        found = self._seen.call(asking.REQUESTS, asking.Wanted("pending"))
+        told = [
+            {
+                "id": each.wish.id,
+                "user": each.user,
+                "team": each.team,
+                "budget": each.wish.budget,
+                "amount": exact_text(each.wish.amount, each.wish.unit),
+                "unit": each.wish.unit,
+                "why": each.wish.why,
+                "asked_at": milliseconds(each.at),
+                "decides": may_decide(self._who, each),
+            }
+            for each in found
+        ]
+        return orjson.dumps({"requests": told})
+
 
 class _OfEach:
     """Views of one ledger by who looks; in the ledger's thread."""
@@ -103,4 +129,4 @@ class _OfEach:
         self._ledger.close()
 
 
-VIEWS: Mapping[str, View] = {**OF_ANY, "/api/budgets": SeenViews.budgets}
+VIEWS: Mapping[str, View] = {**OF_ANY, "/api/budgets": SeenViews.budgets, "/api/requests": SeenViews.requests}

@@ -73,6 +73,10 @@ class SeenLedger(HubReader):
         self._sees_all = who.role in SEES_ALL
         self.exports = _Exports(ledger)
 
+    def call(self, call: Call[Q, A], asked: Q) -> A:
+        """Another call of the API, as it is answered to them."""
+        return self._hub.call(call, asked)
+
     @property
     def recent(self) -> Recent:
         return cast(Recent, HubRecent(self._hub) if self._sees_all else _SeenRecent(self._hub))

@@ -17,7 +17,9 @@ from urllib.parse import urlencode
 import uvicorn
 from msgspec.structs import replace
 
+from acp_proxy.core.budget.requests import Wish
 from acp_proxy.core.entry import SessionState
+from acp_proxy.core.money import NANO
 from acp_proxy.hub.auth.browsers import SESSION
 from acp_proxy.hub.guard import Guard
 from acp_proxy.hub.identity import Role
@@ -26,6 +28,7 @@ from acp_proxy.hub.site import Site
 from acp_proxy.hub.store import Store
 from acp_proxy.hub.store.tokens import Asked
 from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger.hub import asking
 from harness.daemons import until
 from tests.ledger.rows import ALICE, line, row
 
@@ -130,6 +133,17 @@ class Hub:
 def cookie_of(hub: Hub, role: Role) -> str:
     """Of mallory's browser, in the team red, which she leads as a lead."""
     return hub.cookie("mallory", role, "red", ("red",) if role == "lead" else ())
+
+
+def ask_for_more(hub: Hub) -> None:
+    """Each of the three for themselves."""
+    for user, origin in ORIGINS.items():
+        wish = Wish(f"wish-of-{user}", "hub", "each", "user", user, 2 * NANO, "USD", f"reasons of {user}")
+        fields = {name: getattr(wish, name) for name in wish.__struct_fields__}
+        token = hub.token(user, "developer", origin.team)
+        headers = {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
+        answer = hub.ask(asking.ASK.path, "", "POST", json.dumps(fields), **headers)
+        assert answer.status == 200, answer.body
 
 
 def fill(ledger: str, now: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has none
 from playwright.sync_api import Browser, Page, expect
 
-from tests.hub.page.house import Hub
+from tests.hub.page.house import Hub, ask_for_more
 from tests.serve.page.browser import chromium
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("chromium of the hub")]
@@ -93,9 +93,22 @@ def test_an_administrator_sets_a_budget_that_a_developer_then_sees(own_hub: Hub,
     page.get_by_text("History", exact=True).click()
     expect(page.locator("#budget-history tbody tr")).to_have_count(2)
     page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     sign_in(page, own_hub, own_hub.token("mallory", "developer", "red"))
     expect(page.locator("#budget-list")).to_contain_text("left for all who share it · $1.17 yours")
     expect(page.locator("#budget-list")).to_contain_text("$9.06 left")
+
+
+def test_a_lead_is_led_to_decide_on_what_their_team_asks_for(own_hub: Hub, page: Page) -> None:
+    ask_for_more(own_hub)
+    sign_in(page, own_hub, own_hub.token("lea", "lead", "red", leads=("red",)))
+    expect(page.locator("#requests li", has_text="ruby")).to_contain_text("$2.00 more of each · reasons of ruby")
+    expect(page.locator("#requests")).not_to_contain_text("bob")
+    expect(page.locator("#figures")).to_be_visible()
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.locator("#requests li", has_text="ruby").get_by_role("link", name="Decide").click()
+    expect(page.get_by_role("main")).to_contain_text("reasons of ruby")
 
 
 def sign_in(page: Page, hub: Hub, token: str) -> None:

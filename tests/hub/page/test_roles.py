@@ -50,6 +50,7 @@ _ASKED: dict[str, list[dict[str, str]]] = {
     "/api/bills": [{}],
     "/api/plans": [{}, {"user": "bob"}, {"agent": "agent-of-bob"}],
     "/api/live": [{}],
+    "/api/requests": [{}],
 }
 
 

@@ -1,7 +1,7 @@
 // Who has signed in, in the head of the page, and the way out.
 
-import { byId, make } from "./dom.js";
-import { cleaned } from "./figures.js";
+import { byId, joined, make } from "./dom.js";
+import { amountText, cleaned, tokensText } from "./figures.js";
 
 /** @typedef {{user: string, role: string, team: string | null, csrf: string}} Person */
 
@@ -26,9 +26,26 @@ person.then(({ user, role, csrf }) => {
     ? [make("a", { href: "/administration" }, "Administration")] : [];
   const about = make("span", { class: "quiet" }, make("bdi", { id: "signed-in" }, cleaned(user)), ` · ${role}`);
   document.querySelector("header.top")?.append(make("p", { class: "person" }, about, ...links, out));
+  showRequests();
 }).catch((error) => {
   byId("trouble").textContent = error.message;
 });
+
+/** What people ask for beyond their budgets, and nobody has decided on yet: where there is any, below the totals. */
+async function showRequests() {
+  const overview = document.getElementById("lead");
+  const response = overview && await fetch("/api/requests", { cache: "no-store" });
+  if (!response?.ok) return;
+  const { requests } = await response.json();
+  if (!requests.length) return;
+  const items = requests.map((/** @type {any} */ each) => {
+    const amount = ["tokens", "turns"].includes(each.unit) ? `${tokensText(Number(each.amount))} ${each.unit}` : amountText(each.unit, each.amount, 2);
+    const what = joined([cleaned(each.user), `${amount} more of ${cleaned(each.budget)}`, cleaned(each.why)]);
+    return make("li", {}, ...what, " ", each.decides ? make("a", { href: `/requests/${encodeURIComponent(each.id)}` }, "Decide") : "");
+  });
+  const head = make("h2", { id: "requests-head" }, "Asked for more");
+  overview.after(make("section", { id: "requests", class: "panel", "aria-labelledby": "requests-head" }, head, make("ul", {}, ...items)));
+}
 
 /** @param {string} csrf what shows that this page asks, and no other site's */
 async function signOut(csrf) {
