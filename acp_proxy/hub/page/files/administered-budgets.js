@@ -32,18 +32,19 @@ byId("budget").addEventListener("submit", (event) => {
     scope: Object.keys(scope).length ? scope : null,
     mode: of("mode"),
   };
-  trying(async () => {
-    await revise(of("name"), budget);
-    form.reset();
-  });
+  const name = of("name");
+  trying(() => revise(name, budget, () => form.reset()));
 });
 
 /**
  * @param {string} name
  * @param {object | null} budget null removes it
+ * @param {() => void} [done] called at once when it is done: what is typed after that stays
  */
-async function revise(name, budget) {
-  show(await change(`${API}/policy`, { version, budgets: { [name]: budget } }));
+async function revise(name, budget, done = () => {}) {
+  const policy = await change(`${API}/policy`, { version, budgets: { [name]: budget } });
+  done();
+  show(policy);
   await shown();
 }
 
