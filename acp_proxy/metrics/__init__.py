@@ -25,6 +25,7 @@ from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.tallied import Dimensions
 from acp_proxy.metrics.budgets import budgets
 from acp_proxy.metrics.captures import captures
+from acp_proxy.metrics.coverage import Coverage, coverage
 from acp_proxy.metrics.exposition import CONTENT_TYPE, AnyFamily, Family, Histogram, exposition
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.own import Process, Timings, build_info
@@ -69,6 +70,7 @@ class Exporter:
         self._ledger: BudgetLedger | None = None
         self._series: dict[str, Dimensions] = {}
         self._spend = Spend(self._more)
+        self._coverage = Coverage(config.identity.organisation)
         self._counters = b""
 
     def scrape(self, ledger: BudgetLedger) -> bytes:
@@ -81,6 +83,7 @@ class Exporter:
         """What families are made of, for who writes them otherwise. Raises LedgerError."""
         if ledger is not self._ledger:  # another file may have other labels
             self._ledger, self._series, self._spend = ledger, {}, Spend(self._more)
+            self._coverage = Coverage(self._config.identity.organisation)
         return self._read(ledger)
 
     def families(self, readings: Readings) -> list[AnyFamily]:
@@ -131,6 +134,8 @@ class Exporter:
             told = ledger.plans(organisation)
             bills = kept.latest(ledger.tables.read, organisation)
             plans_now = [state for state in told if not state.is_over(now)]
+        with timed("coverage"):
+            covered = self._coverage.read(ledger, self._series.values(), now)
         with timed("labels"):
             labels = Labels(ledger.tallied.labels(organisation))
             replication, restored = ledger.replication(), ledger.restored(organisation)
@@ -154,6 +159,7 @@ class Exporter:
             plan_budgets=config.plan_budgets,
             plan_standings=list(of_everybody(config.plan_budgets, told, now)),
             captures=bills,
+            coverage=covered,
             replication=replication,
             restored=restored,
             pending=waiting,
@@ -165,6 +171,7 @@ class Exporter:
         yield from budgets(readings)
         yield from plans(readings)
         yield from captures(readings)
+        yield coverage(readings)
         yield from servers(readings)
         beyond = [((name,), number) for name, number in readings.labels.overflow.items()]
         yield Family("acp_proxy_label_overflow_total", "counter", _OVERFLOW, ("label",), beyond)

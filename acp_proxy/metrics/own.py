@@ -17,7 +17,7 @@ from acp_proxy.core.money import NANO
 from acp_proxy.ledger.sums.tallies import NO_BOUND
 from acp_proxy.metrics.exposition import Buckets, Family, Histogram
 
-_OPERATIONS = ("wholes", "tallies", "labels", "sessions", "budgets", "counts", "journals")
+_OPERATIONS = ("wholes", "tallies", "labels", "sessions", "budgets", "counts", "coverage", "journals")
 _BOUNDS = tuple(milli * NANO // 1000 for milli in (1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000))
 
 

@@ -16,6 +16,7 @@ from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
 from acp_proxy.ledger.sums.tallies import Tally
 from acp_proxy.metrics.labels import Labels
+from acp_proxy.report.coverage import Covered
 
 
 class Readings(Struct, frozen=True):
@@ -38,6 +39,7 @@ class Readings(Struct, frozen=True):
     team: str | None = None  # of the configuration
     plans: Sequence[PlanState] = ()  # windows that were not reset since
     captures: Sequence[Capture] = ()  # of bills that were kept
+    coverage: Sequence[Covered] = ()  # by agent, where something was imported
     replication: Replication | None = None
     restored: Restored | None = None
     pending: int = 0  # rows of journals on this host

@@ -31,6 +31,7 @@ _UNITS = {
     "context_used_ratio": "1",
     "plan_used_ratio": "1",
     "capture_ratio": "1",
+    "coverage_ratio": "1",
     "input_tokens": "{token}",
     "output_tokens": "{token}",
     "usage": "{token}",

@@ -22,6 +22,10 @@ from acp_proxy.text.table import Column
 from acp_proxy.text.times import Zone, rfc3339_or_none
 
 BY = ("agent", "day", "week", "month", "project", "user", "team", "model")
+IMPORTED = ("client", IMPORT)
+"""The condition of a query on rows that an import made."""
+IMPORTED_KIND = "call"
+"""The kind of row that every import makes, and only imports: sums by kind tell whether there was one, rows unread."""
 _MORE = "docs/import.md"
 
 
@@ -41,10 +45,14 @@ class Covered(Struct, frozen=True):
 
 def coverage(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> list[Covered]:
     """`by` is one of BY. Raises LedgerError."""
-    every = _by_key(report(ledger, by, query, zone).lines, by)
-    of_import = replace(query, where=(*query.where, ("client", IMPORT)))
-    imported = _by_key(report(ledger, by, of_import, zone).lines, by)
-    return [_covered(key, line, imported.get(key)) for key, line in every.items()]
+    of_import = replace(query, where=(*query.where, IMPORTED))
+    return covered(report(ledger, by, query, zone).lines, report(ledger, by, of_import, zone).lines, by)
+
+
+def covered(every: Iterable[Line], imported: Iterable[Line], by: str) -> list[Covered]:
+    """Of all lines by one key, and of those that are only of what was imported."""
+    found = _by_key(imported, by)
+    return [_covered(key, line, found.get(key)) for key, line in _by_key(every, by).items()]
 
 
 def together(lines: Iterable[Covered]) -> Covered:
@@ -88,13 +96,14 @@ def as_json(lines: list[Covered], by: str, query: Query, zone: Zone) -> str:
             "since": rfc3339_or_none(query.since),
             "until": rfc3339_or_none(query.until),
             "timezone": zone.name,
-            "rows": [_object(line) for line in lines],
-            "total": _object(together(lines)),
+            "rows": [as_object(line) for line in lines],
+            "total": as_object(together(lines)),
         }
     )
 
 
-def _object(line: Covered) -> dict[str, object]:
+def as_object(line: Covered) -> dict[str, object]:
+    """Exact figures; null for what is unknown."""
     known = line.imported is not None and line.total > 0
     return {
         "key": line.key,

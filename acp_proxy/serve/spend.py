@@ -57,13 +57,13 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int, where: Whe
     ever = Totals()
     ever.add(all_time)
     steps = steps_of(period, zone, now, ever.first)
-    pieces = [_pieces(step, steps.step, zone, now) for step in steps.bounds]
+    pieces = [pieces_of(step, steps.step, zone, now) for step in steps.bounds]
     since, until = bounds_of(period, zone, now)
     if since is None:
         pieces[0][0] = (None, pieces[0][0][1])  # a chart goes back only so far
     cards = {card: _totals(summed, _days(begin_of(card, zone, now), zone, now)) for card in _CARDS}
     total = ever if period == "all" else cards.get(period) or _totals(summed, chain.from_iterable(pieces))
-    lines_by_step = _lines_by_hour(summed, by, steps) if steps.step == "hour" else _lines_by_step(summed, by, pieces)
+    lines_by_step = _lines_by_hour(summed, by, steps) if steps.step == "hour" else by_step(summed, by, pieces)
     currencies = currencies_of(total.line.costs, lambda: summed(since, until, ("currency",)))
     lines = ordered(by, folded(line for lines in lines_by_step for line in lines), currencies)
     prompt = total.line.usage.prompt
@@ -104,7 +104,7 @@ def _days(since: int, zone: Zone, now: int) -> list[Interval]:
     return [*zip(starts, (*starts[1:], later), strict=True), (later, None)]
 
 
-def _pieces(step: Interval, kind: Step, zone: Zone, now: int) -> list[Interval]:
+def pieces_of(step: Interval, kind: Step, zone: Zone, now: int) -> list[Interval]:
     """A step as intervals of which as few as possible change; the running one is made of days."""
     since, until = step
     if kind == "hour" or since is None or until is not None:
@@ -129,7 +129,8 @@ def _lines_by_hour(summed: _Summed, by: str, steps: Steps) -> list[list[Line]]:
     return [list(folded(lines)) for lines in found]
 
 
-def _lines_by_step(summed: _Summed, by: str, pieces: Iterable[Iterable[Interval]]) -> list[list[Line]]:
+def by_step(summed: _Summed, by: str, pieces: Iterable[Iterable[Interval]]) -> list[list[Line]]:
+    """One line a key of each step, which is given as pieces."""
     return [list(folded(line for since, until in step for line in _lines(summed, by, since, until))) for step in pieces]
 
 

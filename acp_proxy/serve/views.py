@@ -20,6 +20,7 @@ from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.serve import questions
 from acp_proxy.serve.bills import bills
+from acp_proxy.serve.coverage import coverage
 from acp_proxy.serve.dead_proxies import DeadProxies
 from acp_proxy.serve.freshness import Freshness
 from acp_proxy.serve.live import Running, attended_sessions, described, running_turns
@@ -116,6 +117,15 @@ class Views:
             return _json(bills((), {}))
         return _json(bills(captures.latest(read, organisation), captures.details(read, organisation)))
 
+    def coverage(self, asked: Asked) -> bytes:
+        only(asked, ("range", "tz", *FILTERED))
+        period, where = questions.period(asked, "today"), questions.filters(asked)
+        zone, now = questions.zone(asked, self._zone), self._clock()
+        return self._unless_kept(
+            ("coverage", period, where, zone.name, now // QUARTER_HOUR),
+            lambda: _json(coverage(self._sums, period, zone, now, where)),
+        )
+
     def plans(self, asked: Asked) -> bytes:
         only(asked, ("agent", "user"))
         found = plans(
@@ -161,6 +171,7 @@ VIEWS: Mapping[str, Callable[[Views, Asked], bytes]] = {
     "/api/session": Views.session,
     "/api/budgets": Views.budgets,
     "/api/bills": Views.bills,
+    "/api/coverage": Views.coverage,
     "/api/plans": Views.plans,
     "/api/live": Views.live,
 }

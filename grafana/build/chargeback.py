@@ -29,7 +29,7 @@ def chargeback() -> Page:
             _teams(),
             Row(8, ((24, _users()),)),
             Row(12, ((24, _detail()),)),
-            Row(5, ((24, _bills()),), "Bills that were compared with the ledger, whatever team is chosen"),
+            Row(5, ((12, _bills()), (12, _coverage())), "How much was metered, whatever team is chosen"),
         ),
         refresh="5m",
     )
@@ -85,6 +85,16 @@ def _bills() -> bargauge.Panel:
     )
     look = Looks(RATIO, decimals=0, levels=_SEEN, lowest=0, highest=1, none="no bill was kept")
     return ranking("Bills, metered", about, Query(ratio, "{{provider}}, {{of}}", at_end=True), look)
+
+
+def _coverage() -> bargauge.Panel:
+    about = (
+        "How much of what each agent used in the last 30 days went through the proxies, in tokens, and how much of it "
+        "acp-proxy import found beside them. Red below 75 %, green from 95 %."
+    )
+    ratio = "sort_desc(min by (agent) (acp_proxy_coverage_ratio))"
+    look = Looks(RATIO, decimals=0, levels=_SEEN, lowest=0, highest=1, none="nothing was imported")
+    return ranking("Coverage by agent", about, Query(ratio, "{{agent}}", at_end=True), look)
 
 
 def _teams() -> Row:

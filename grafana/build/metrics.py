@@ -29,6 +29,7 @@ LABELS: dict[str, tuple[str, ...]] = {
     "acp_proxy_plan_reset_timestamp_seconds": ("agent", "window"),
     "acp_proxy_capture_ratio": ("provider", "of"),
     "acp_proxy_capture_end_timestamp_seconds": ("provider",),
+    "acp_proxy_coverage_ratio": ("agent",),
     "acp_proxy_notifications_total": ("channel", "result"),
     "acp_proxy_relay_messages_total": ("direction",),
     "acp_proxy_relay_bytes_total": ("direction",),

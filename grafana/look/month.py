@@ -13,7 +13,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.entry import CostSource, Entry, Kind, Origin, UsageLine, UsageSource
+from acp_proxy.core.entry import IMPORT, CostSource, Entry, Kind, Origin, UsageLine, UsageSource
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.usage import Usage
@@ -85,6 +85,7 @@ AGENTS = (
     Agent("goose", ("qwen3-coder-plus", "our-own-llama"), 4, counts="estimated", prices="estimated"),
 )
 TEAMS = {"core": ("ada", "bo", "cleo", "dev"), "web": ("eve", "finn", "gus"), "data": ("hana", "ivo"), None: ("jo",)}
+AROUND = (("claude-code", "claude-sonnet-5", 2_000_000), ("gemini-cli", "gemini-3.1-pro", 400_000))
 CLIENTS = ("Zed", "JetBrains", "Neovim")
 PROCESSES = ("relay-1", "relay-2")
 
@@ -102,6 +103,7 @@ class Month:
 
     def happenings(self) -> Iterator[Happening]:
         yield Happening(self.since, self._reconciled)
+        yield Happening(self.since, self._imported)
         for minute in range(self.since, self.until, 60):
             if self.random.random() < _turns_per_minute(minute):
                 at = minute + self.random.randrange(60)
@@ -113,6 +115,25 @@ class Month:
         since = until - 30 * 24 * 3600 * NANO
         bill = Capture("anthropic", since, until, until, 90_000_000, 82_000_000, "USD", 410 * NANO, 371 * NANO)
         ledger.tables.write(lambda run: captures.note(run, "default", bill))
+
+    def _imported(self, ledger: BudgetLedger) -> None:
+        """What went around the relays."""
+        for number, (agent, model, tokens) in enumerate(AROUND):
+            origin = Origin("default", "ada", "core", "shop", "laptop", agent, "1.0", IMPORT)
+            usage = Usage(input=tokens // 10, cached_read=tokens - tokens // 10)
+            at = self.since * NANO
+            entry = Entry(
+                id=f"0000000{number}-0000-8000-8000-000000000000",
+                session=f"around-{agent}",
+                kind="call",
+                started_at=at,
+                ended_at=at,
+                stop_reason=None,
+                lines=(UsageLine(model, usage, self.catalog.price(model, usage, at).cost, "a row"),),
+                usage_source="agent",
+                cost_source="computed",
+            )
+            ledger.append([Row(origin, entry)])
 
     def _turn(self, at: int) -> _Turn:
         self._number += 1

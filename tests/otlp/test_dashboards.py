@@ -55,7 +55,7 @@ def test_every_family_that_is_asked_for_is_sent(ledger: BudgetLedger, tmp_path: 
     expressions = list(asked())
     names = {name for each in expressions for name in re.findall(r"\b(?<!:)acp_proxy_[a-z_]+\b(?!:)", each)}
     assert len(names) > 20
-    of_some = ("acp_proxy_plan_", "acp_proxy_capture_")  # where there is a plan, or a bill
+    of_some = ("acp_proxy_plan_", "acp_proxy_capture_", "acp_proxy_coverage_")  # where is a plan, a bill or an import
     missing = names - sent(ledger, tmp_path)
     assert {name for name in missing if not name.startswith(of_some)} == set()
 

@@ -5,6 +5,7 @@ import { Refused, ServerGone, read } from "./api.js";
 import { showBills } from "./bills.js";
 import { showBudgets } from "./budgets.js";
 import { datesChosen, fileName, isFiltered, showChoices, showDates } from "./choices.js";
+import { showCoverage } from "./coverage.js";
 import { byId } from "./dom.js";
 import { csvOf, download } from "./download.js";
 import { timeText } from "./figures.js";
@@ -151,12 +152,13 @@ async function readOverview() {
   const { pages, everyKey, everyBudget, everyPlan } = much;
   const asked = view;
   const { agent = null, user = null } = filters;
-  const [spend, all, sessions, budgets, bills, plans] = await Promise.all([
+  const [spend, all, sessions, budgets, bills, coverage, plans] = await Promise.all([
     read("spend", { range, by, tz: TIME_ZONE, ...filters }),
     read("spend", { range: "all", by: "agent", tz: TIME_ZONE, ...filters }),
     read("sessions", { limit: Math.min(PAGE * pages, MOST), range, sort, find, tz: TIME_ZONE, ...filters }),
     read("budgets"),
     read("bills"),
+    read("coverage", { range, tz: TIME_ZONE, ...filters }),
     read("plans", { agent, user }),
   ]);
   if (asked !== view) return;
@@ -178,6 +180,7 @@ async function readOverview() {
   };
   showLists(false);
   showBills(bills, TIME_ZONE);
+  showCoverage(coverage);
   showSessions(sessions.sessions, seen.several, TIME_ZONE, asked);
   const full = sessions.sessions.length >= MOST;
   byId("session-more").hidden = full || !sessions.more;

@@ -118,6 +118,14 @@
  */
 
 /**
+ * What of one key went through acp-proxy, and what an import found beside it: null where nothing was imported, and so is
+ * `seen` then, a fraction of the tokens.
+ * @typedef {{key: string, relayed: {tokens: number, cost: Cost}, imported: {tokens: number, cost: Cost} | null,
+ *   seen: number | null}} Covered
+ */
+/** @typedef {{total: Covered, rows: Covered[], omitted: number, step: "day" | "month", steps: Covered[]}} Coverage */
+
+/**
  * @typedef {object} PlanBudget
  * @property {string} name
  * @property {string} plan

@@ -9,7 +9,9 @@ from functools import partial
 from urllib.parse import urlencode
 
 import pytest
+from msgspec.structs import replace
 
+from acp_proxy.core.entry import IMPORT
 from acp_proxy.core.windows import DAY
 from acp_proxy.hub.identity import Role
 from acp_proxy.hub.page.figures import VIEWS
@@ -17,7 +19,7 @@ from acp_proxy.ledger import captures, open_ledger
 from acp_proxy.ledger.captures import Capture
 from harness.daemons import until
 from tests.hub.page.house import ORIGINS, ROLES, Answer, Hub, cookie_of
-from tests.ledger.rows import row
+from tests.ledger.rows import line, row
 
 _OF = {user: (f"project-of-{user}", f"title of {user}", f"s-{user}") for user in ORIGINS}
 _COSTS = {"mallory": "1.17", "ruby": "2.27", "bob": "3.37"}
@@ -48,6 +50,12 @@ _ASKED: dict[str, list[dict[str, str]]] = {
     ],
     "/api/budgets": [{}],
     "/api/bills": [{}],
+    "/api/coverage": [
+        _RANGE,
+        _RANGE | {"user": "bob"},
+        _RANGE | {"team": "blue"},
+        _RANGE | {"project": "project-of-bob"},
+    ],
     "/api/plans": [{}, {"user": "bob"}, {"agent": "agent-of-bob"}],
     "/api/live": [{}],
     "/api/requests": [{}],
@@ -117,6 +125,20 @@ def test_the_providers_bills_are_for_who_sees_all(own_hub: Hub, role: Role) -> N
         ledger.tables.write(partial(captures.note, organisation=own_hub.settings.organisation, capture=of))
     bills = own_hub.ask("/api/bills", cookie_of(own_hub, role)).json["bills"]
     assert [bill["provider"] for bill in bills] == (["anthropic"] if role in ("administrator", "finance") else [])
+
+
+@pytest.mark.parametrize(
+    ("role", "around"), [("administrator", 700), ("finance", 700), ("lead", 300), ("developer", 100)]
+)
+def test_what_went_around_is_told_of_the_people_that_are_seen(own_hub: Hub, role: Role, around: int) -> None:
+    with closing(open_ledger(own_hub.ledger, journals=())) as ledger:
+        for user, tokens in (("mallory", 100), ("ruby", 200), ("bob", 400)):
+            origin = replace(ORIGINS[user], client=IMPORT)
+            ledger.append([row(line(input=tokens), origin=origin, id=f"call-of-{user}", kind="call")])
+    found = own_hub.ask("/api/coverage?range=all&tz=UTC", cookie_of(own_hub, role)).json
+    assert found["total"]["imported"]["tokens"] == around
+    others = own_hub.ask("/api/coverage?range=all&user=bob", cookie_of(own_hub, role)).json.get("rows")
+    assert bool(others) == ("bob" in _SEEN[role])
 
 
 def test_a_service_sees_nothing_of_the_page(hub: Hub) -> None:
