@@ -12,13 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.books import Call, NotUnderstood
-from acp_proxy.books.agents import family
 from acp_proxy.config import Config
 from acp_proxy.config.applied import billed_by, catalog_of
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.plans import PlanWindow
 from acp_proxy.importing import Tally
-from acp_proxy.importing.plans import windows_in
+from acp_proxy.importing.plans import relayed_as, windows_in
 from acp_proxy.importing.relayed import Relayed, relayed
 from acp_proxy.importing.rows import id_of, row_of
 from acp_proxy.importing.seen_files import SeenFiles, State, state_of
@@ -122,12 +121,11 @@ class _Import:
         return tally
 
     def _note_plan(self, shelf: Shelf, paths: Sequence[Path]) -> None:
-        """Under the name that the agent is relayed as, where a relay has told of its plan."""
+        """Under the name that the agent is relayed as: what a relay tells later is of the same plan."""
         told = windows_in(shelf.agent, [path for path in paths if not self._seen.is_unchanged(path)])
         if not told or self._plan is None:
             return
-        states = self._ledger.plans(self._who.organisation, self._who.user)
-        agent = next((state.agent for state in states if family(state.agent) == shelf.agent), shelf.agent)
+        agent = relayed_as(shelf.agent, self._ledger, self._who.organisation, self._who.user)
         for window in told:
             self._plan(replace(self._who, agent=agent), [window])
 

@@ -10,6 +10,8 @@ from acp_proxy.books import codex_plans
 from acp_proxy.books.agents import family
 from acp_proxy.core.plans import PlanWindow, is_news
 from acp_proxy.importing.shelves import SHELVES, BookUnreadableError, last_lines
+from acp_proxy.ledger import Query
+from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.system.directories import home
 
 _FILES = 3  # the latest: what older ones tell is over
@@ -32,6 +34,18 @@ def windows_in(agent: str, paths: Iterable[Path]) -> list[PlanWindow]:
         return []
     found = [window for path in _latest(paths) for window in _read(path, read)]
     return list(_news(sorted(found, key=lambda window: window.seen_at)))[-_MOST:]
+
+
+def relayed_as(agent: str, ledger: BudgetReader, organisation: str, user: str) -> str:
+    """The name that a plan of this user's agent has in relays: as they told of it, else as they relayed the agent.
+
+    The name of its books where it was never relayed. Raises LedgerError.
+    """
+    told = sorted(ledger.plans(organisation, user), key=lambda state: state.told.seen_at, reverse=True)
+    who = (("organisation", organisation), ("user", user))
+    used = sorted(ledger.summed(Query(where=who), ("agent",)), key=lambda sums: sums.ended_at, reverse=True)
+    names = [*(state.agent for state in told), *(str(sums.key[0]) for sums in used)]
+    return next((name for name in names if name != agent and family(name) == agent), agent)
 
 
 def _read(path: Path, read: Callable[[Iterable[bytes]], Iterator[PlanWindow]]) -> list[PlanWindow]:

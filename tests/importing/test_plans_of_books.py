@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from acp_proxy.config import load
@@ -50,6 +51,22 @@ def test_an_import_keeps_what_the_latest_book_says(tmp_path: Path) -> None:
 def test_it_is_kept_under_the_name_that_a_relay_knows(tmp_path: Path) -> None:
     environ = home_with_a_book(tmp_path, told())
     assert imported(tmp_path, environ, CODEX) == [(CODEX, "five_hour"), (CODEX, "seven_day")]
+
+
+@pytest.mark.parametrize("relayed", [CODEX, "codex-acp"])
+def test_it_is_kept_under_the_name_of_a_relayed_agent_that_never_told_of_a_plan(tmp_path: Path, relayed: str) -> None:
+    environ = home_with_a_book(tmp_path, told())
+    with closing(open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())) as ledger:
+        ledger.append([row(origin=replace(ALICE, agent=relayed), at=NOON - HOUR)])
+    assert imported(tmp_path, environ) == [(relayed, "five_hour"), (relayed, "seven_day")]
+
+
+def test_an_import_before_any_relay_leaves_later_ones_the_name_of_the_relay(tmp_path: Path) -> None:
+    environ = home_with_a_book(tmp_path, told())
+    assert {agent for agent, _ in imported(tmp_path, environ)} == {"codex"}
+    book = next(tmp_path.glob(".codex/sessions/*/*/*/*.jsonl"))
+    book.write_bytes(book.read_bytes() + told())
+    assert ("codex-acp", "seven_day") in imported(tmp_path, environ, "codex-acp")
 
 
 def test_books_of_an_api_key_say_nothing(tmp_path: Path) -> None:
