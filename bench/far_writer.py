@@ -17,7 +17,7 @@ from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row
-from acp_proxy.ledger.budgets import EXPIRY
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from bench.accounts import HOLD, accounts
@@ -29,7 +29,7 @@ _PAUSE = 0.05  # seconds between two turns of one who only looks how long others
 class Writer:
     """A user of the organisation that all share."""
 
-    def __init__(self, ledger: PostgresLedger, number: int) -> None:
+    def __init__(self, ledger: BudgetLedger, number: int) -> None:
         self.waits: list[float] = []
         self.turns = 0
         self._ledger = ledger
@@ -65,19 +65,19 @@ class Writer:
 def main() -> None:
     _, url, kind, number, seconds = sys.argv
     if kind == "open":
-        _is_ready()
+        is_ready()
         PostgresLedger(url, patience=60).close()
         return
     with closing(PostgresLedger(url, patience=60)) as ledger:
         writer = Writer(ledger, int(number))
         for _ in range(3):  # what its first turn alone has to do, and statements that are prepared when they come again
             writer.turn(held=kind != "rows")
-        _is_ready()
+        is_ready()
         writer.go_on(kind, float(seconds))
         json.dump({"turns": writer.turns, "waits": writer.waits}, sys.stdout)
 
 
-def _is_ready() -> None:
+def is_ready() -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,50 +91,62 @@ class _Round:
         with ExitStack() as stack:
             processes = self._started(stack, url, ["open"] * number)
             began = time.monotonic()
-            _told(processes)
+            told(processes)
             return time.monotonic() - began
 
     def _run(self, url: str, kinds: Sequence[str]) -> list[dict[str, Any]]:
         self._opened(url, 1)  # so that all find its tables
         with ExitStack() as stack:
-            return [json.loads(each) for each in _told(self._started(stack, url, kinds))]
+            return [json.loads(each) for each in told(self._started(stack, url, kinds))]
 
     def _started(self, stack: ExitStack, url: str, kinds: Sequence[str]) -> list[subprocess.Popen[str]]:
         python, environ = str(self._tree / ".venv/bin/python"), {**os.environ, "PYTHONPATH": str(self._tree)}
-        processes = []
-        for number, kind in enumerate(kinds):
-            command = [python, str(_WRITER), url, kind, str(number), str(self._seconds)]
-            process = subprocess.Popen(
-                command, cwd=self._tree, env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-            stack.callback(process.kill)
-            processes.append(stack.enter_context(process))
-        for process in processes:
-            if process.stdout:
-                process.stdout.readline()
-        return processes
+        commands = [
+            [python, str(_WRITER), url, kind, str(number), str(self._seconds)] for number, kind in enumerate(kinds)
+        ]
+        return started(stack, commands, self._tree, environ)
 
     @contextmanager
     def _linked(self, delay: int) -> Iterator[Callable[[str], str]]:
         """Makes URLs of new databases, on such a link."""
-        port = self._server.port
-
-        def url(name: str) -> str:
-            return self._server.create(f"{self._name}-{delay}-{name}").replace(f":{self._server.port}/", f":{port}/")
-
-        if not delay:
-            yield url
-            return
-        command = [sys.executable, "-m", "bench.delayed", str(port), str(delay / 2000)]
-        with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as link:
-            port = int(link.stdout.readline() if link.stdout else 0)
-            try:
-                yield url
-            finally:
-                link.kill()
+        with linked(self._server.port, delay) as port:
+            yield lambda name: self._server.create(f"{self._name}-{delay}-{name}").replace(
+                f":{self._server.port}/", f":{port}/"
+            )
 
 
-def _told(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
+@contextmanager
+def linked(port: int, delay: int) -> Iterator[int]:
+    """The port at which the same answers, so many ms later, there and back."""
+    if not delay:
+        yield port
+        return
+    command = [sys.executable, "-m", "bench.delayed", str(port), str(delay / 2000)]
+    with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as link:
+        try:
+            yield int(link.stdout.readline() if link.stdout else 0)
+        finally:
+            link.kill()
+
+
+def started(
+    stack: ExitStack, commands: Sequence[Sequence[str]], tree: Path, environ: Mapping[str, str]
+) -> list[subprocess.Popen[str]]:
+    """Processes that have said that they are ready."""
+    processes = []
+    for command in commands:
+        process = subprocess.Popen(
+            command, cwd=tree, env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        stack.callback(process.kill)
+        processes.append(stack.enter_context(process))
+    for process in processes:
+        if process.stdout:
+            process.stdout.readline()
+    return processes
+
+
+def told(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
     """What each has to say after it may begin."""
     for process in processes:
         if process.stdin:

@@ -1,0 +1,36 @@
+"""`python -m bench.hub_writer URL NUMBER SECONDS`: one of many proxies that hold and append at a ledger of any kind.
+
+When it is ready it says so, and begins at a line on stdin. Prints as JSON the seconds that each prompt waited.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import closing
+
+from acp_proxy.ledger import open_ledger
+from bench.far_writer import Writer, is_ready
+
+_PAUSE = 0.5  # seconds between two turns: the wait is measured, and not how much the ledger does at most
+
+
+def main() -> None:
+    _, url, number, seconds = sys.argv
+    with closing(open_ledger(url, patience=60, journals=())) as ledger:
+        writer = Writer(ledger, int(number))
+        for _ in range(3):  # what its first turns alone have to do
+            writer.turn(held=True)
+        is_ready()
+        writer.waits = []
+        time.sleep(_PAUSE * int(number) / 16)  # people do not all press Enter at once
+        ends = time.monotonic() + float(seconds)
+        while time.monotonic() < ends:
+            writer.turn(held=True)
+            time.sleep(_PAUSE)
+        json.dump(writer.waits, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
