@@ -12,16 +12,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from acp_proxy.core.budget.lease import Terms
-from acp_proxy.hub.api import budgets, corrections, leases, operation, policy, reports, requests, turns
+from acp_proxy.hub.api import budgets, corrections, leases, operation, policy, reports, requests, spending, turns
 from acp_proxy.hub.api.claims import ByToken, Claims
-from acp_proxy.hub.api.desk import Answer, Desk, Tagged
+from acp_proxy.hub.api.desk import Answer, Desk, Dialect, Tagged
 from acp_proxy.hub.api.problems import RefusedError, problem
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.openapi import document
 from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn
-from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, Nothing
+from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, WITHOUT_BODY, Call, Nothing
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.system.decoding import json_decoder
 
@@ -34,11 +34,14 @@ ANSWERS: Sequence[Answer] = (
     *corrections.ANSWERS,
     *leases.ANSWERS,
     *requests.ANSWERS,
+    *spending.ANSWERS,
 )
 TERMS = Terms()
 
 Identify = Callable[[str | None, int], Awaitable[Identity]]
 """Who sends this `Authorization`, at a time (Unix s). Raises RefusedError."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 _QUIET = 10 * 10**9  # ns
 
@@ -70,7 +73,7 @@ class Api:
         described = msgspec.json.encode(document(ANSWERS))
         self.routes.append(Route("/v1/openapi.json", lambda _: Response(described, media_type="application/json")))
 
-    def _endpoint(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, answer: Answer) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             try:
                 return await self._answered(answer, request)
@@ -87,7 +90,7 @@ class Api:
             except ValueError as error:
                 return problem(400, " ".join(str(error).split()))
 
-        return endpoint
+        return endpoint if answer.dialect is None else _translated(endpoint, answer.dialect)
 
     def _tell(self, event: str, answer: Answer, error: LedgerError) -> None:
         """For who runs the hub: the text may name its file, or the server and the database. Once in some seconds."""
@@ -97,12 +100,12 @@ class Api:
             self._warn(event, path=answer.call.path, error=str(error))
 
     async def _answered(self, answer: Answer, request: Request) -> Response:
-        who = await self._identify(request.headers.get("authorization"), self._clock() // 10**9)
+        who = await self._identify(_authorization(request, answer.dialect), self._clock() // 10**9)
         if who.role not in answer.roles:
             raise RefusedError(403, f"expected the role {' or '.join(answer.roles)}, not {who.role}")
         if not (who.may("meter") or (who.may("read") and not answer.writes)):
             raise RefusedError(403, f"this token is good for {', '.join(who.scopes)} only")
-        asked = await _asked(answer.call.asks, request)
+        asked = await _asked(answer.call, request)
         claims, now = self._claims(who), self._clock()
 
         def question(ledger: SqlLedger) -> Any:
@@ -125,6 +128,18 @@ class Api:
         async for some in self._ledgers.stream(question):
             yield b"".join(msgspec.json.encode(each) + b"\n" for each in some)
         yield b"\n"
+
+
+def _authorization(request: Request, dialect: Dialect | None) -> str | None:
+    key = request.headers.get(dialect.key) if dialect else None
+    return request.headers.get("authorization") or (None if key is None else f"Bearer {key}")
+
+
+def _translated(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
+    async def translated(request: Request) -> Response:
+        return dialect.answered(await endpoint(request))
+
+    return translated
 
 
 def _tagged(given: Tagged[Any], request: Request) -> Response:
@@ -158,18 +173,27 @@ async def _begun(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     return all_of_them()
 
 
-async def _asked(kind: type[Any], request: Request) -> Any:
-    """What is asked: by the body, or where a call has none by path and query. Raises RefusedError."""
-    if kind is Nothing:
+async def _asked(call: Call[Any, Any], request: Request) -> Any:
+    """What is asked: by the path, and the body or where a call has none the query. Raises RefusedError."""
+    if call.asks is Nothing:
         return Nothing()
-    if request.method == "DELETE":
-        body = msgspec.json.encode({**request.query_params, **request.path_params})
-    else:
-        body = await _body(request)
     try:
-        return json_decoder(kind).decode(body)
+        if call.method in WITHOUT_BODY:
+            body = msgspec.json.encode(_query(request) | request.path_params)
+        else:
+            body = await _body(request)
+            if request.path_params:
+                fields = json_decoder(dict[str, Any]).decode(body)
+                body = msgspec.json.encode(fields | request.path_params)
+        return json_decoder(call.asks).decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RefusedError(400, " ".join(str(error).split())) from error
+
+
+def _query(request: Request) -> dict[str, Any]:
+    """A name that ends with brackets has all its values, any other the last."""
+    query = request.query_params
+    return {name: query.getlist(name) if name.endswith("[]") else query[name] for name in query}
 
 
 async def _body(request: Request) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
+from starlette.responses import Response
 
 from acp_proxy.core.budget.lease import Terms
 from acp_proxy.hub.api.claims import Claims
@@ -42,6 +43,14 @@ class Tagged(Struct, Generic[A], frozen=True):
     answer: A
 
 
+class Dialect(Struct, frozen=True):
+    """Where an API that is not ours differs."""
+
+    key: str  # a header that may have the token, beside Authorization
+    answered: Callable[[Response], Response]  # what an answer becomes, and a problem
+    error: type[Struct]  # of every error, as JSON
+
+
 class Answer(Struct, frozen=True):
     """How a call is answered, and who may make it. `writes`: it needs the thread that writes."""
 
@@ -49,6 +58,7 @@ class Answer(Struct, frozen=True):
     give: Callable[[Desk, Any], Any]
     roles: tuple[Role, ...]
     writes: bool
+    dialect: Dialect | None = None
 
 
 def reads(call: Call[Q, A], give: Callable[[Desk, Q], A | Tagged[A]], roles: tuple[Role, ...] = EVERYBODY) -> Answer:

@@ -40,7 +40,9 @@ def history(desk: Desk, _: Nothing) -> list[Kept]:
     return desk.policies.store(desk.ledger, desk.who.organisation).history(_MOST)
 
 
-def _changed(desk: Desk, change: Callable[[Document], Document]) -> Tagged[Kept]:
+def changed_by(desk: Desk, change: Callable[[Document], Document]) -> Kept:
+    """The new version, with its lines in the log. Raises RefusedError, and what `change` raises."""
+
     def checked(before: Document) -> Document:
         after = change(before)
         policy_of(after)
@@ -61,6 +63,11 @@ def _changed(desk: Desk, change: Callable[[Document], Document]) -> Tagged[Kept]
     desk.policies.forget(organisation)
     if kept is None:
         raise RefusedError(412, "the policy was changed meanwhile: read it again")
+    return kept
+
+
+def _changed(desk: Desk, change: Callable[[Document], Document]) -> Tagged[Kept]:
+    kept = changed_by(desk, change)
     return Tagged(tag_for(desk.who, kept), kept)
 
 

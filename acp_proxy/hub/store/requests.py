@@ -15,7 +15,7 @@ from acp_proxy.core.windows import SECOND
 from acp_proxy.hub.store.audit import Audit, Change
 from acp_proxy.ledger import notices
 from acp_proxy.ledger.budgets import Grant
-from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.statements import Read, Run
 from acp_proxy.ledger.tables import Tables
 from acp_proxy.system.decoding import json_decoder
 
@@ -65,7 +65,7 @@ class Requests:
         return found
 
     def find(self, id: str) -> MoreRequest | None:
-        return self._tables.write(lambda run: self._find(run, id))
+        return self._find(self._tables.read, id)
 
     def all(
         self, *, state: RequestState | None = None, user: str | None = None, teams: Sequence[str] | None = None
@@ -104,7 +104,7 @@ class Requests:
             raise NotToDecideError(f"no request {decision.id!r} that waits for a decision")
         return found
 
-    def _find(self, run: Run, id: str) -> MoreRequest | None:
+    def _find(self, run: Read, id: str) -> MoreRequest | None:
         found = run("SELECT content FROM hub_request WHERE org_id = ? AND id = ?", (self._organisation, id))
         return _request(found[0][0]) if found else None
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_proxy import __version__
 from acp_proxy.ledger import LedgerError, LedgerForbiddenError, LedgerUnavailableError, RowRefusedError
-from acp_proxy.ledger.hub.wire import Call, Nothing, Problem
+from acp_proxy.ledger.hub.wire import WITHOUT_BODY, Call, Nothing, Problem
 from acp_proxy.ledger.hub_address import Hub
 from acp_proxy.system.decoding import json_decoder
 from acp_proxy.system.errors import reason_of
@@ -190,25 +190,28 @@ class HubConnection:
 
 
 def written(call: Call[Q, A], asked: Q | None) -> tuple[str, bytes | None]:
-    """Path and body. Fields that the path names stand there; without a body the others are its query.
+    """Path and body. Fields that the path names stand there, too; without a body the others are its query.
 
     Raises RowRefusedError for what is no text, or a number that no ledger can keep.
     """
     if asked is None:
         return call.path, None
     try:
-        if call.method != "DELETE":
-            return call.path, msgspec.json.encode(asked)
+        body = None if call.method in WITHOUT_BODY else msgspec.json.encode(asked)
     except (UnicodeEncodeError, OverflowError) as error:
         raise RowRefusedError("a value does not fit") from error
+    if body is not None and "{" not in call.path:
+        return call.path, body
     from urllib.parse import quote, urlencode
 
-    fields: dict[str, str] = msgspec.structs.asdict(asked)  # type: ignore[arg-type]  # a Struct
+    fields: dict[str, str | list[str]] = msgspec.to_builtins(asked)
     path = call.path
-    for name in list(fields):
+    for name, value in list(fields.items()):
         if f"{{{name}}}" in path:
-            path = path.replace(f"{{{name}}}", quote(fields.pop(name), safe=""))
-    return f"{path}?{urlencode(fields)}", None
+            path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
+            del fields[name]
+    query = f"?{urlencode(fields, doseq=True)}" if fields and body is None else ""
+    return path + query, body
 
 
 def _end(connection: HTTPConnection, response: HTTPResponse) -> None:

@@ -27,6 +27,7 @@ A = TypeVar("A")
 MOST_ROWS = 5000  # in one call: some 6 MB
 LARGEST_BODY = 16 * 1024 * 1024  # bytes of a call
 NDJSON = "application/x-ndjson"
+WITHOUT_BODY = ("GET", "DELETE")  # such calls ask by path and query
 
 
 class Call(Struct, Generic[Q, A], frozen=True):

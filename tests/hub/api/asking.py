@@ -12,6 +12,7 @@ from acp_proxy.core.budget.requests import Decision, Wish
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.notice import a_test
 from acp_proxy.core.plans import PlanState, PlanWindow
+from acp_proxy.hub.api.spending import calls as spending
 from acp_proxy.ledger import OpenTurn, Query, SessionInfo
 from acp_proxy.ledger.budgets import EXPIRY, Grant
 from acp_proxy.ledger.hub import asking, leases, policy, questions, wire
@@ -103,6 +104,16 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         policy.SET_POLICY: policy.Document(),
         policy.CHANGE_POLICY: policy.Changes(prices={"opus": {"input": "5", "output": "25"}}),
         policy.POLICY_HISTORY: wire.Nothing(),
+        spending.SET: spending.Setting(spending.OfUser(origin.user), "50000"),
+        spending.LIST: spending.Listing(),
+        spending.EFFECTIVE: spending.Effective([origin.user]),
+        spending.AUDIT: spending.Trailing(),
+        spending.FIND: spending.ById("spl_none"),
+        spending.DELETE: spending.ById("spl_none"),
+        spending.REQUESTS: spending.Asking(actor_ids=[origin.user]),
+        spending.REQUEST: spending.ById("slir_none"),
+        spending.APPROVE: spending.Approval("50000", "slir_none"),
+        spending.DENY: spending.Denial("slir_none"),
         leases.LEND: leases.Lending(
             replace(turn, id=f"lease-of-{origin.user}"), [wire.Want(pool, HoldSize(1, 1))], NOON
         ),
