@@ -57,6 +57,9 @@ class AsAsked:
     def user(self, asked: str | None) -> str | None:
         return asked
 
+    def own(self, asked: str | None) -> str | None:
+        return asked
+
     def writer(self, claimed: str) -> str:
         return claimed
 

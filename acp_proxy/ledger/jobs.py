@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from acp_proxy.core.entry import Origin, SessionState
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Row, RowRefusedError, Warn
+from acp_proxy.ledger import LedgerError, LedgerForbiddenError, LedgerUnavailableError, Row, RowRefusedError, Warn
 from acp_proxy.ledger.journal.recovery import append_all
 from acp_proxy.ledger.journal.writer import Journal
 
@@ -171,6 +171,8 @@ class LedgerThread:
                 delay = 0.0
             except RowRefusedError as error:  # it will never do, and others wait behind it
                 self._skip(str(error))
+            except LedgerForbiddenError as error:  # what is asked after it may be allowed
+                delay = 0.0 if self._refuses(error) else self._waits(error, delay)
             except LedgerError as error:
                 delay = self._waits(error, delay)
             except MemoryError:  # as SQLite's own is raised, too
@@ -183,6 +185,16 @@ class LedgerThread:
             self._warn("ledger.rows_dropped", rows=self._backlog.dropped)
         if self._ledger:
             self._ledger.close()
+
+    def _refuses(self, error: LedgerForbiddenError) -> bool:
+        """Whether what came first is a question: that is answered by the error, and the ledger goes on."""
+        first = self._jobs[0]
+        if self._ledger is None or not (isinstance(first, Do) and first.failed):
+            return False
+        self._tell_once("ledger.forbidden", str(error))
+        self._jobs.popleft()
+        first.failed(error)
+        return True
 
     def _waits(self, error: LedgerError, delay: float) -> float:
         """How long until the next try, after one before which it was so long."""

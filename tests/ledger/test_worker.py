@@ -18,7 +18,15 @@ import pytest
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, jobs, log_warning, open_ledger
+from acp_proxy.ledger import (
+    LedgerError,
+    LedgerForbiddenError,
+    LedgerUnavailableError,
+    Query,
+    jobs,
+    log_warning,
+    open_ledger,
+)
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
@@ -320,6 +328,23 @@ class TestTrouble:
         assert answer(make(path))
         assert ids(path) == ["a"]
         assert len(list(journals.iterdir())) == 1  # that of the second worker
+
+    def test_a_question_that_is_forbidden_is_no_answer_to_the_one_after_it(
+        self, make: Make, path: Path, warnings: Warnings
+    ) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        both_wait, answers = threading.Event(), SimpleQueue[str]()
+
+        def forbidden(_: BudgetLedger) -> None:
+            both_wait.wait(WAIT)
+            raise LedgerForbiddenError("of somebody else")
+
+        worker.ask(forbidden, lambda error: answers.put(str(error)), within=WAIT)
+        worker.ask(lambda _: answers.put("allowed"), lambda error: answers.put(str(error)), within=WAIT)
+        both_wait.set()
+        assert [answers.get(timeout=WAIT), answers.get(timeout=WAIT)] == ["of somebody else", "allowed"]
+        assert [event for event, _ in warnings.told] == ["ledger.forbidden"]
 
     def test_an_end_before_the_ledger_is_open_says_what_the_journal_keeps_and_what_nothing_does(
         self, path: Path, journals: Path, warnings: Warnings

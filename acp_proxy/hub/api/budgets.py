@@ -31,9 +31,8 @@ def standings(desk: Desk, asked: wire.Accounts) -> list[Figures]:
 
 
 def recent_costs(desk: Desk, asked: wire.Resembling) -> list[int]:
-    organisation, user = desk.claims.organisation(asked.organisation), asked.user
-    if user is not None:  # what a proxy calls its user need not be the name in the token
-        user = desk.claims.user(user) if desk.who.role in SEES_ALL else desk.claims.writer(user)
+    organisation = desk.claims.organisation(asked.organisation)
+    user = None if asked.user is None else desk.claims.own(asked.user)
     n = max(1, min(asked.n, _MOST))
     return desk.ledger.recent_costs(organisation, asked.agent, asked.unit, model=asked.model, user=user, n=n)
 
@@ -103,11 +102,11 @@ def announce_plan(desk: Desk, asked: wire.PlanAnnouncement) -> Done:
 
 
 def plans(desk: Desk, asked: wire.Plans) -> list[PlanState]:
-    return desk.ledger.plans(desk.claims.organisation(asked.organisation), desk.claims.user(asked.user))
+    return desk.ledger.plans(desk.claims.organisation(asked.organisation), desk.claims.own(asked.user))
 
 
 def plan_changes(desk: Desk, asked: wire.Plans) -> list[PlanChange]:
-    organisation, user = desk.claims.organisation(asked.organisation), desk.claims.user(asked.user)
+    organisation, user = desk.claims.organisation(asked.organisation), desk.claims.own(asked.user)
     return desk.ledger.plan_changes(organisation, asked.since, asked.until, user)
 
 

@@ -46,6 +46,9 @@ class Claims(Protocol):
     def user(self, asked: str | None) -> str | None:
         """Whose: None is everybody's."""
 
+    def own(self, asked: str | None) -> str | None:
+        """As `user`, of who can only mean themselves: a proxy calls its user by a login, not by the token's name."""
+
     def writer(self, claimed: str) -> str:
         """Whose it is."""
 
@@ -125,6 +128,9 @@ class ByToken:
         if asked not in (None, self._who.user):
             raise RefusedError(403, f"a {self._who.role} sees what is their own: user {self._who.user!r}")
         return self._who.user
+
+    def own(self, asked: str | None) -> str | None:
+        return asked if self._sees_all else self._who.user
 
     def writer(self, claimed: str) -> str:  # noqa: ARG002
         return self._who.user

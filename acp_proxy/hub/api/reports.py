@@ -29,7 +29,7 @@ def existing(desk: Desk, asked: questions.Ids) -> list[str]:
 
 
 def turn_times(desk: Desk, asked: questions.UsersTurns) -> Iterable[TurnTimes]:
-    user = desk.claims.user(asked.user) or asked.user
+    user = desk.claims.own(asked.user) or asked.user
     return desk.ledger.turn_times(
         desk.claims.organisation(asked.organisation), user, without_client=asked.without_client
     )
@@ -92,7 +92,7 @@ def keyed(desk: Desk, asked: Named) -> list[SessionInfo]:
 
 
 def last_turn(desk: Desk, asked: questions.OfUser) -> FoundRow:
-    user = desk.claims.user(asked.user) or asked.user
+    user = desk.claims.own(asked.user) or asked.user
     return FoundRow(desk.ledger.recent.last_turn(desk.claims.organisation(asked.organisation), user))
 
 
