@@ -113,7 +113,7 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
         (("session",), "acp-proxy: there is no session in the ledger yet"),
         (
             ("budget", "grant", "daily", "--amount", "5"),
-            "acp-proxy: budget grant: expected --for DURATION and --reason TEXT; see acp-proxy budget grant --help",
+            "acp-proxy: budget grant: expected --reason TEXT and --for DURATION; see acp-proxy budget grant --help",
         ),
         (("status", "--", "x"), "acp-proxy: --: expected no more words; only the agent's command of `run` follows --"),
         *(

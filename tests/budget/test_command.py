@@ -40,7 +40,7 @@ window = "total"
 limit = { turns = 3 }
 """
 
-ACTIONS = "list, check, grant, grants, simulate, add, set, remove or undo"
+ACTIONS = "list, check, grant, grants, request, requests, approve, deny, simulate, add, set, remove or undo"
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_nothing_granted_is_no_error(machine: Machine) -> None:
     ("arguments", "complaint"),
     [
         ((), f"budget: expected {ACTIONS}; see acp-proxy budget --help"),
-        (("grant", "daily"), "budget grant: expected --amount N, --for DURATION and --reason TEXT; "
+        (("grant", "daily"), "budget grant: expected --amount N, --reason TEXT and --for DURATION; "
          "see acp-proxy budget grant --help"),
         (("grant", "dayly", "--amount", "5", "--for", "2h", "--reason", "x"),
          'no budget is called "dayly"; did you mean "daily"?'),
