@@ -24,6 +24,9 @@ from harness.ports import free_port
 _QUICK = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")
 
 
+_running: list[Server] = []
+
+
 class PostgresError(Exception):
     """One of the server's programs failed; the text has what it said."""
 
@@ -34,6 +37,7 @@ class Server:
     def __init__(self, directory: Path, binaries: Path, settings: Sequence[str]) -> None:
         self.port = free_port()
         self.directory = directory
+        self.databases: set[str] = set()
         self._binaries = binaries
         self._settings = (*settings, f"port={self.port}", "listen_addresses=127.0.0.1", "max_connections=200")
 
@@ -81,10 +85,16 @@ class Server:
 
         In the place of one that an earlier test had: directories of tests that passed are gone, and names come again.
         """
-        self.execute("postgres", f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+        self.drop(database)
         self.execute("postgres", f'CREATE DATABASE "{database}"')
+        self.databases.add(database)
         self.execute("postgres", f"ALTER DATABASE \"{database}\" SET default_transaction_isolation = '{isolation}'")
         return self.url(database)
+
+    def drop(self, database: str) -> None:
+        """With the connections to it."""
+        self.execute("postgres", f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+        self.databases.discard(database)
 
     def cut(self, database: str) -> None:
         """End all connections to it."""
@@ -123,6 +133,16 @@ class Server:
 
 
 @contextmanager
+def databases_dropped() -> Iterator[None]:
+    """Afterwards those that were made meanwhile, on servers that were there before: each takes 10 MB."""
+    before = [(server, set(server.databases)) for server in _running]
+    yield
+    for server, kept in before:
+        for database in server.databases - kept:
+            server.drop(database)
+
+
+@contextmanager
 def running(settings: Sequence[str] = _QUICK) -> Iterator[Server]:
     with _place() as directory:
         server = Server(directory, binaries(), settings)
@@ -147,9 +167,11 @@ def replicated() -> Iterator[tuple[Server, Server]]:
 @contextmanager
 def _started(server: Server, *settings: str) -> Iterator[None]:
     server.start(*settings)
+    _running.append(server)
     try:
         yield
     finally:
+        _running.remove(server)
         with suppress(PostgresError):  # it was stopped already
             server.stop()
 

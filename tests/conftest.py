@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from acp_proxy.startup.start import ADMIN_FILE
+from harness.postgres import databases_dropped
 
 settings.register_profile(
     "house", deadline=None, max_examples=100, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
@@ -84,3 +86,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             item.nodeid for item in session.items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid
         ]
         assert not apart, f"this pytest-xdist keeps no group together with this pytest: {apart[0]}"
+
+
+@pytest.fixture(autouse=True)
+def no_database_is_left() -> Iterator[None]:
+    """All tests of a run together make more than a gigabyte of them."""
+    with databases_dropped():
+        yield
