@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,29 @@ def no_database_is_left() -> Iterator[None]:
     """All tests of a run together make more than a gigabyte of them."""
     with databases_dropped():
         yield
+
+
+_FAILED = pytest.StashKey[bool]()
+_places = count()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Removed after a test that passed: all together take more room than memory has.
+
+    No other one of this run has its name, which pytest's own gives again: a thread of an earlier test may still be
+    trying to write into the ledger that it had there.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    path = tmp_path_factory.mktemp(f"{name}{next(_places)}", numbered=False)
+    yield path
+    if _FAILED not in request.node.stash:
+        shutil.rmtree(path, ignore_errors=True)
