@@ -116,7 +116,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     No other one of this run has its name, which pytest's own gives again: a thread of an earlier test may still be
     trying to write into the ledger that it had there.
     """
-    name = re.sub(r"\W", "_", request.node.name)[:30]
+    name = re.sub(r"\W", "_", request.node.name)[:26]
     path = tmp_path_factory.mktemp(f"{name}{next(_places)}", numbered=False)
     yield path
     if _FAILED not in request.node.stash:
