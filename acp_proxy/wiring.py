@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger import Row
     from acp_proxy.ledger.budgets import BudgetLedger
+    from acp_proxy.ledger.owners import Owner
     from acp_proxy.policy.following import Followed
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the second stands still in a sleeping Linux
@@ -105,7 +106,7 @@ def _bookkeepers(
     )
     process = uuid7(time.time_ns())
     counted_by = None if config.run.budget is None else process  # rows name it where a budget is for one run
-    central = _central(config, catalog) if is_hub(config.ledger.url) else None
+    central = _central(config, catalog, worker.owner) if is_hub(config.ledger.url) else None
     recorder = Recorder(
         worker,
         _origin(config, command),
@@ -115,7 +116,7 @@ def _bookkeepers(
         process=counted_by,
         titles=keeps_titles(config, config.ledger.url),
         billing_of=lambda agent: billed_by(config, agent).by,
-        lease_of=central.wallet.lease_of if central else lambda _: None,
+        lease_of=central.wallet.lease_of if central else lambda _turn, _session: None,
         later=loop.call_later,
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
@@ -169,7 +170,7 @@ def _budgets(
     return enforcers
 
 
-def _central(config: Config, catalog: Catalog) -> Followed:
+def _central(config: Config, catalog: Catalog, owner: Owner) -> Followed:
     """What the hub's policy said last; it is asked for in the worker's thread, once the agent has started."""
     from acp_proxy.config.applied import prices_under
     from acp_proxy.policy.following import Followed
@@ -180,6 +181,7 @@ def _central(config: Config, catalog: Catalog) -> Followed:
         state_directory(os.environ) / "hubs",
         unsaid,
         lambda policy: catalog.reprice(prices_under(config, policy.prices)),
+        owner,
     )
     followed.read()
     return followed

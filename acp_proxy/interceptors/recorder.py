@@ -81,7 +81,7 @@ class Recorder(Interceptor):
         process: str | None = None,
         titles: bool = True,
         billing_of: Callable[[str], Billing | None] = lambda _: None,
-        lease_of: Callable[[str], str | None] = lambda _: None,
+        lease_of: Callable[[str, str], str | None] = lambda _turn, _session: None,
         clock: Callable[[], int] = time.time_ns,
         later: Callable[[float, Callable[[], object]], object] | None = None,
     ) -> None:
@@ -191,7 +191,7 @@ class Recorder(Interceptor):
     def _row(self, entry: Entry, state: SessionState | None) -> Row:
         if state and state.title and (len(state.title) > LONGEST_TITLE or not self._titles):
             state = replace(state, title=state.title[:LONGEST_TITLE] if self._titles else None)
-        return Row(self.origin_of(entry.session), entry, state, self._process, self._lease_of(entry.id))
+        return Row(self.origin_of(entry.session), entry, state, self._process, self._lease_of(entry.id, entry.session))
 
     async def origin_when_known(self, session: str, within: float) -> Origin:
         """`origin_of`, when the session's project has been found, or after so many seconds without it."""

@@ -17,10 +17,11 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.scope import Subject
-from acp_proxy.ledger import OpenTurn
+from acp_proxy.ledger import LedgerError, OpenTurn
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.hub.policy import Document, Whose
 from acp_proxy.ledger.hub.wallet import Wallet, steady
+from acp_proxy.ledger.owners import Owner
 from acp_proxy.policy import Policy, understood
 from acp_proxy.system.decoding import json_decoder
 from acp_proxy.system.ids import uuid7
@@ -38,14 +39,16 @@ class _Kept(Struct, frozen=True):
 class Followed:
     """`told` is called with each policy, the one on disk as well; `refresh` belongs to the ledger's thread.
 
-    `unsaid` is what happens without the hub where a budget says nothing of it.
+    `unsaid` is what happens without the hub where a budget says nothing of it; `owner` is this process.
     """
 
-    def __init__(self, url: str, directory: Path, unsaid: OnUnavailable, told: Told) -> None:
+    def __init__(
+        self, url: str, directory: Path, unsaid: OnUnavailable, told: Told, owner: Owner | None = None
+    ) -> None:
         self._path = directory / f"{quote(url, safe='')}.policy"
         self._unsaid = unsaid
         self._told = told
-        self.wallet = Wallet(url, directory)
+        self.wallet = Wallet(url, directory, owner=owner)
         self.tag: str | None = None
         self._whose: Whose | None = None
         self.policy = Policy()
@@ -65,15 +68,23 @@ class Followed:
         return accounts_for(self.policy.budgets, subject, at, zone_info, turn)
 
     def borrow(self, ledger: BudgetLedger, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int) -> None:
-        """What the lease before had left goes back. Raises LedgerError."""
+        """What the lease before had left goes back, once the hub has the rows that it pays for. Raises LedgerError."""
         from acp_proxy.ledger.hub.ledger import HubLedger
 
         if not isinstance(ledger, HubLedger):
             return
-        began, old = steady(), self.wallet.give_back()
-        lease = f"{PREFIX}{uuid7(now)}"
-        lent, usable = ledger.lend(replace(turn, id=lease), wants, now, [old] if old else [])
-        self.wallet.take(lease, lent, began, usable)
+        if gone := self.wallet.left_behind():
+            self.wallet.bury([turn for owner in ledger.taken_over(gone) for turn in gone[owner]])
+        began, lease = steady(), f"{PREFIX}{uuid7(now)}"
+        returned = self.wallet.ask_for(lease)
+        if returned is None:
+            return
+        try:
+            lent, usable = ledger.lend(replace(turn, id=lease), wants, now, returned)
+        except LedgerError:
+            self.wallet.lose(lease)
+            raise
+        self.wallet.take(lease, lent, began, usable, returned)
 
     def read(self) -> None:
         """What was kept of an earlier one; what cannot be read is as none, until the hub answers."""
@@ -96,6 +107,7 @@ class Followed:
         policy = understood(kept.document)
         budgets = tuple(replace(each, on_unavailable=each.on_unavailable or self._unsaid) for each in policy.budgets)
         self.tag, self._whose, self.policy = kept.tag, kept.whose, replace(policy, budgets=budgets)
+        self.wallet.whose = kept.whose.user if kept.whose else ""
         self._told(self.policy)
 
     def _keep(self, kept: _Kept) -> None:

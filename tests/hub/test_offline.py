@@ -6,14 +6,19 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from acp_proxy.core.budget import Account, Budget, Limit, account_of
 from acp_proxy.core.budget.lease import Terms
+from acp_proxy.core.scope import Subject
+from acp_proxy.core.windows import Window
 from acp_proxy.hub.identity import Identity
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.hub.ledger import HubLedger
@@ -55,6 +60,10 @@ class Editor:
             said += message["params"].get("update", {}).get("content", {}).get("text", "")
         raise AssertionError("the proxy has ended")
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
     def prompt(self) -> str:
         """What was said."""
         return self.call("session/prompt", sessionId=self._session, prompt=[{"type": "text", "text": "go"}])[1]
@@ -66,7 +75,7 @@ def editor(home: Path, url: str, token: str) -> Iterator[Editor]:
     environment["ACP_PROXY_LEDGER__ADMISSION_TIMEOUT"] = "3s"
     command = [sys.executable, "-m", "acp_proxy", "run", "--ledger", url, "--no-summary", "--"]
     agent = [sys.executable, "-m", "acp_proxy.demo_agent"]
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     with subprocess.Popen(
         [*command, *agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -78,7 +87,7 @@ def editor(home: Path, url: str, token: str) -> Iterator[Editor]:
 def lent(home: Path) -> dict[str, Any]:
     """The lease that a machine has, empty while it has none."""
     for path in home.rglob("*.lease"):
-        found: dict[str, Any] = json.loads(path.read_bytes())
+        found: dict[str, Any] = json.loads(path.read_bytes())["current"] or {}
         return found
     return {}
 
@@ -118,3 +127,51 @@ def test_they_spend_what_was_lent_and_no_more_and_each_turn_arrives_once(
             assert sorted(row.origin.user for row in rows) == ["ann"] * 4 + ["bob"] * 4
             assert len({row.entry.id for row in rows}) == 8
             assert "Not sent" not in ann.prompt()
+
+
+def held(ledger: HubLedger) -> int:
+    """Turns of the pool that are lent or held now."""
+    ours = [each for each in ledger.policy(None)[1].document.budgets if each["name"] == "pool"]  # type: ignore[index]
+    assert ours
+    (standing,) = ledger.standing([_pool()], time.time_ns())
+    return standing.held
+
+
+def _pool() -> Account:
+    pool = Budget("pool", "hub", Window.parse("month"), Limit(20, "turns"))
+    subject = Subject("default", "root", None, None, "", "", None, None)
+    return account_of(pool, subject, time.time_ns(), ZoneInfo("UTC"), "")
+
+
+def test_a_proxy_that_is_killed_leaves_its_lease_to_the_next_which_gives_it_back_when_all_rows_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, port, terms = f"sqlite:///{tmp_path}/ledger.db", free_port(), Terms(share=20)
+    url, home = f"http://127.0.0.1:{port}", tmp_path / "laptop"
+    monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "root")
+    with hub.running(kept, PEOPLE, lease=terms, port=port), closing(ledger_of(url, "root")) as ledger:
+        ledger.change_policy(Changes({"pool": dict(POOL)}))
+        killed = editor(home, url, "ann")
+        ann = killed.__enter__()
+        ann.prompt()
+        until(lambda: lent(home), "something is lent")
+    first = lent(home)["id"]
+    for _ in range(2):
+        assert "Not sent" not in ann.prompt()
+    ann.kill()
+    killed.__exit__(None, None, None)
+    with editor(home, url, "ann") as again:
+        assert "Not sent" not in again.prompt()
+        assert "Not sent" in again.prompt()
+        with hub.running(kept, PEOPLE, lease=terms, port=port), closing(ledger_of(url, "root")) as ledger:
+            assert "Not sent" not in again.prompt()
+            until(lambda: len(list(ledger.rows(Query()))) == 5, "all turns are there")
+            until(lambda: lent(home).get("id", first) != first, "another one is lent")
+            until(lambda: held(ledger) == sum(lent(home)["left"].values()), "nothing else is held")
+    with hub.running(kept, PEOPLE, lease=terms, port=port), closing(ledger_of(url, "root")) as ledger:
+        assert held(ledger) > 0
+        environment = {"HOME": str(home), "PATH": os.environ["PATH"], "ACP_PROXY_HUB_TOKEN": "ann"}
+        command = [sys.executable, "-m", "acp_proxy", "logout"]
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+        assert held(ledger) == 0
+        assert lent(home) == {}

@@ -23,10 +23,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def main(asked: argparse.Namespace) -> int:
+    from acp_proxy.ledger.hub.returning import give_all_back
     from acp_proxy.signin import SignInError, command
+    from acp_proxy.signin.asking import hub_url
 
     wanted = command.Asked(asked.url, asked.token_file, asked.store, not asked.no_browser)
     try:
+        give_all_back(hub_url(asked.url), os.environ)  # of who was signed in before
         sys.stdout.write(command.login(wanted, os.environ, _tell))
     except SignInError as error:
         raise UsageError(str(error)) from error

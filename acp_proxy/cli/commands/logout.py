@@ -18,9 +18,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def main(asked: argparse.Namespace) -> int:
+    from acp_proxy.ledger.hub.returning import give_all_back
     from acp_proxy.signin import SignInError, command
+    from acp_proxy.signin.asking import hub_url
 
     try:
+        give_all_back(None if asked.url is None else hub_url(asked.url), os.environ)
         sys.stdout.write(command.logout(asked.url, os.environ))
     except SignInError as error:
         raise UsageError(str(error)) from error

@@ -6,7 +6,7 @@ lease as held for far longer than the machine may spend from it: what was spent 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -46,7 +46,7 @@ class Terms(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Lease(Struct, frozen=True):
     """As its machine keeps it. `left` and `drawn` are by the keys of accounts, `drawn` by turns whose rows the hub does
-    not have yet; `boot` names the clock's beginning.
+    not have yet; `boot` names the clock's beginning, `whose` the user that it was lent to, `by` the processes of turns.
     """
 
     id: str
@@ -56,22 +56,27 @@ class Lease(Struct, frozen=True):
     left: dict[str, int]
     drawn: dict[str, dict[str, int]] = {}
     used: bool = False
+    whose: str = ""
+    by: dict[str, str] = {}
 
     def holds(self, boot: str, now: int) -> bool:
         """After a restart of the machine nobody knows how much of its time is over."""
         return self.boot == boot and self.since <= now < self.until
 
-    def is_due(self, accounts: Iterable[str], boot: str, now: int) -> bool:
-        """Whether another one is to be had: half of its time is over, it was used, or of an account it has nothing."""
+    def is_due(self, accounts: Iterable[str], boot: str, now: int, gone: Collection[str] = ()) -> bool:
+        """Whether another one is to be had: half of its time is over, it was used, or of an account it has nothing.
+
+        `gone` are turns whose process is: nobody waits for these.
+        """
         if not self.holds(boot, now):
             return True
         wanted = self.used or now >= (self.since + self.until) // 2 or any(each not in self.left for each in accounts)
-        return wanted and not self.drawn
+        return wanted and self.drawn.keys() <= set(gone)
 
     def draw(
-        self, turn: str, sizes: Mapping[str, HoldSize], boot: str, now: int
+        self, turn: str, sizes: Mapping[str, HoldSize], boot: str, now: int, by: str = ""
     ) -> tuple[Lease, dict[str, int]] | None:
-        """Amounts for a turn of all these accounts; None if one of them has too little, or its time is over."""
+        """Amounts for a turn of the process `by`; None if one of its accounts has too little, or the time is over."""
         if not self.holds(boot, now):
             return None
         amounts = {}
@@ -81,7 +86,8 @@ class Lease(Struct, frozen=True):
                 return None
             amounts[account] = amount
         left = {account: amount - amounts.get(account, 0) for account, amount in self.left.items()}
-        return replace(self, left=left, drawn={**self.drawn, turn: amounts}, used=True), amounts
+        drawn, processes = {**self.drawn, turn: amounts}, {**self.by, turn: by}
+        return replace(self, left=left, drawn=drawn, by=processes, used=True), amounts
 
     def charge(self, turn: str, charged: Mapping[str, int]) -> Lease:
         """The turn has ended: what it did not use may be drawn again, and what it used beyond is not there any more."""
@@ -95,4 +101,5 @@ class Lease(Struct, frozen=True):
 
     def settled(self, turn: str) -> Lease:
         """The hub has its row, and charged the lease for it."""
-        return replace(self, drawn={each: amounts for each, amounts in self.drawn.items() if each != turn})
+        drawn = {each: amounts for each, amounts in self.drawn.items() if each != turn}
+        return replace(self, drawn=drawn, by={each: process for each, process in self.by.items() if each in drawn})

@@ -8,7 +8,7 @@ from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.hub.api import central
 from acp_proxy.hub.api.desk import Desk, writes
 from acp_proxy.hub.api.problems import RefusedError
-from acp_proxy.ledger.accounts.lending import NOBODY
+from acp_proxy.ledger.accounts.lending import borrower
 from acp_proxy.ledger.hub.leases import GIVE_BACK, LEND, Lending, Lent
 from acp_proxy.ledger.hub.wire import Nothing, Turn
 
@@ -23,7 +23,7 @@ def lend(desk: Desk, asked: Lending) -> Lent:
         raise RefusedError(400, f"expected an id that begins with {PREFIX}")
     if len(asked.wants) > _MOST_WANTS:
         raise RefusedError(400, f"expected at most {_MOST_WANTS} budgets")
-    turn = replace(asked.turn, origin=desk.claims.origin(asked.turn.origin), owner=NOBODY)
+    turn = replace(asked.turn, origin=desk.claims.origin(asked.turn.origin), owner=borrower(desk.who.token))
     organisation = turn.origin.organisation
     for user in desk.ledger.users_of(organisation, [lease]).values():
         if not desk.claims.is_own(user):

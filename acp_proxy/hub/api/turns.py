@@ -94,6 +94,7 @@ def beat(desk: Desk, asked: wire.Heartbeat) -> Nothing:
 
 def book_lost(desk: Desk, asked: wire.Lost) -> Done:
     organisation = desk.claims.organisation(asked.organisation)
+    _no_lease([asked.turn])
     _own(desk, [asked.turn], organisation)
     now = desk.claims.now(asked.now, desk.now)
     return Done(desk.ledger.book_held(organisation, asked.turn, now, from_zero=asked.from_zero))

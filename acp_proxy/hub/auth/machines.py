@@ -121,16 +121,16 @@ class Machines:
         if shown.startswith(REFRESH):
             family = await self._desk.ask(lambda store: store.families.of(shown))
             if family is not None:
-                await self._desk.ask(lambda store: store.families.revoke(family.id, family.user, now))
+                await self._desk.ask(lambda store: store.families.revoke(family.id, family.user, now, leases_end=False))
         elif shown:
             try:
                 who = await self._desk.authenticator.identity_of(f"Bearer {shown}", None, now)
             except NotSignedInError:
                 return _json(200, {})
             if shown.startswith(TOKEN):
-                await self._desk.ask(lambda store: store.tokens.revoke(who.token, who.user, now))
+                await self._desk.ask(lambda store: store.tokens.revoke(who.token, who.user, now, leases_end=False))
             else:
-                await self._desk.ask(lambda store: store.families.revoke(who.token, who.user, now))
+                await self._desk.ask(lambda store: store.families.revoke(who.token, who.user, now, leases_end=False))
         self._desk.authenticator.forget()
         return _json(200, {})
 

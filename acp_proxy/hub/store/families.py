@@ -13,6 +13,7 @@ from msgspec import Struct
 from acp_proxy.hub.store.audit import Audit, Change
 from acp_proxy.hub.store.people import Holder, holder
 from acp_proxy.hub.store.secrets import REFRESH, digest, new_id, secret
+from acp_proxy.ledger.accounts.lending import end_leases
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.tables import Tables
 
@@ -126,23 +127,27 @@ class Families:
         sql = f"SELECT {_COLUMNS} FROM hub_family WHERE {which} ORDER BY created_at DESC, id"
         return [Family(*found) for found in self._tables.rows(sql, self._organisation, *values)]
 
-    def revoke(self, id: str, actor: str, now: int) -> bool:
-        """Whether there was one that had not ended."""
+    def revoke(self, id: str, actor: str, now: int, *, leases_end: bool = True) -> bool:
+        """Whether there was one that had not ended. A machine that signs out itself gives back what it was lent, or
+        still has rows that are paid with it: then `leases_end` is false.
+        """
 
         def work(run: Run) -> bool:
             self._audit.lock(run)
             found = run(f"SELECT {_COLUMNS} FROM hub_family WHERE org_id = ? AND id = ?", (self._organisation, id))
             if not found or found[0][-1] is not None:
                 return False
-            self.end(run, Family(*found[0]), actor, "machine.signed_out", now)
+            self.end(run, Family(*found[0]), actor, "machine.signed_out", now, leases_end=leases_end)
             return True
 
         return self._tables.write(work)
 
-    def end(self, run: Run, family: Family, actor: str, action: str, now: int) -> None:
+    def end(self, run: Run, family: Family, actor: str, action: str, now: int, *, leases_end: bool = True) -> None:
         sql = "UPDATE hub_family SET revoked_at = ? WHERE org_id = ? AND id = ? AND revoked_at IS NULL"
         run(sql, (now, self._organisation, family.id))
         before = {"user": family.user, "machine": family.machine, "machine_name": family.machine_name}
+        if leases_end:
+            end_leases(run, self._organisation, family.user, [family.id])
         self._audit.note(run, Change(actor, action, family.id, before), now)
 
     def ended_since(self, since: int) -> set[str]:

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from acp_proxy.hub.identity import Role
 from acp_proxy.hub.store.audit import Audit, Change
 from acp_proxy.hub.store.directory import Directory
+from acp_proxy.ledger.accounts.lending import end_leases
 from acp_proxy.ledger.statements import Read, Run
 from acp_proxy.ledger.tables import Tables
 
@@ -113,12 +114,13 @@ class People:
 
 
 def end_all(run: Run, organisation: str, user: str, now: int) -> None:
-    """Everything that lets a user in."""
+    """Everything that lets a user in, and what was lent to their machines: their rows come no more."""
     for table in ("hub_token", "hub_family"):
         sql = f"UPDATE {table} SET revoked_at = ? WHERE org_id = ? AND user_id = ? AND revoked_at IS NULL"
         run(sql, (now, organisation, user))
     sql = "DELETE FROM hub_device WHERE org_id = ? AND user_id = ?"
     run(sql, (organisation, user))
+    end_leases(run, organisation, user)
 
 
 def holder(run: Read, organisation: str, user: str, parent: str | None, now: int) -> Holder | None:

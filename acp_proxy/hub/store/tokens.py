@@ -14,6 +14,7 @@ from acp_proxy.hub.identity import Role
 from acp_proxy.hub.store.audit import Audit, Change
 from acp_proxy.hub.store.people import Holder, holder
 from acp_proxy.hub.store.secrets import SESSION, TOKEN, digest, new_id, secret
+from acp_proxy.ledger.accounts.lending import end_leases
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.tables import Tables
 
@@ -108,8 +109,8 @@ class Tokens:
         sql = f"SELECT {_COLUMNS} FROM hub_token WHERE org_id = ? AND kind = 'token' ORDER BY created_at, id"
         return [_token(found) for found in self._tables.rows(sql, self._organisation)]
 
-    def revoke(self, id: str, actor: str, now: int) -> Token | None:
-        """The token as it was, or None where there is none that holds."""
+    def revoke(self, id: str, actor: str, now: int, *, leases_end: bool = True) -> Token | None:
+        """The token as it was, or None where there is none that holds. With it end leases to what it has signed in."""
         sql = f"""
             UPDATE hub_token SET revoked_at = ? WHERE org_id = ? AND id = ? AND revoked_at IS NULL RETURNING {_COLUMNS}
         """
@@ -121,6 +122,10 @@ class Tokens:
                 return None
             token = _token(found[0])
             action = "session.ended" if token.kind == "session" else "token.revoked"
+            if leases_end:
+                sql_of = "SELECT id FROM hub_family WHERE org_id = ? AND parent = ?"
+                signed_in = [family for (family,) in run(sql_of, (self._organisation, token.id))]
+                end_leases(run, self._organisation, token.user, [token.id, *signed_in])
             self._audit.note(run, Change(actor, action, token.id, _shown(token)), now)
             return token
 

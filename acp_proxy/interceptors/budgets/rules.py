@@ -24,8 +24,8 @@ class Lease(Protocol):
     def is_due(self, accounts: Collection[str]) -> bool:
         """Whether the hub is to be asked for another one."""
 
-    def draw(self, turn: str, sizes: Mapping[str, HoldSize]) -> str | None:
-        """The lease that pays for a turn; None if it cannot."""
+    def draw(self, turn: str, sizes: Mapping[str, HoldSize], session: str) -> str | None:
+        """The lease that pays for a turn and what that causes in its session; None if it cannot."""
 
     def charge(self, turn: str, charged: Mapping[str, int]) -> None:
         """The turn has ended."""

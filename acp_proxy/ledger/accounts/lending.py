@@ -29,7 +29,14 @@ Make = Callable[[list[Account]], None]
 
 _MOST = 16  # leases of one user: so many machines
 _IS_LEASE = f"turn LIKE '{PREFIX}%'"
-NOBODY = Owner("", 0, "")
+
+
+def borrower(sign_in: str) -> Owner:
+    """Who has a lease: no process, but what a hub has signed in, by the id of the token or the sign-in."""
+    return Owner("", 0, sign_in)
+
+
+NOBODY = borrower("")
 
 
 class Lending:
@@ -88,6 +95,17 @@ def give_back(run: Run, organisation: str, user: str, leases: Sequence[str]) -> 
     some = ", ".join("?" * len(leases))
     sql = f"SELECT turn FROM open_turn WHERE org_id = ? AND user_id = ? AND {_IS_LEASE} AND turn IN ({some})"
     if own := [turn for (turn,) in run(sql, (organisation, user, *leases))]:
+        execute(run, ends(organisation, own))
+
+
+def end_leases(run: Run, organisation: str, user: str, sign_ins: Sequence[str] | None = None) -> None:
+    """Those of this user, where `sign_ins` are given only of these: what was not spent is free again."""
+    if sign_ins is not None and not sign_ins:
+        return
+    sql = f"SELECT turn FROM open_turn WHERE org_id = ? AND user_id = ? AND {_IS_LEASE}"
+    if sign_ins is not None:
+        sql += f" AND owner_started IN ({', '.join('?' * len(sign_ins))})"
+    if own := [turn for (turn,) in run(sql, (organisation, user, *(sign_ins or ())))]:
         execute(run, ends(organisation, own))
 
 

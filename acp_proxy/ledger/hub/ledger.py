@@ -36,7 +36,8 @@ from acp_proxy.ledger.hub_address import canonical, hubs_of
 from acp_proxy.ledger.journal.recovery import recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox
 from acp_proxy.ledger.open_turns import ABANDONED, is_dead
-from acp_proxy.ledger.owners import hosts_of
+from acp_proxy.ledger.owners import Owner, hosts_of
+from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sums.tallied import Tallied
 from acp_proxy.ledger.tables import Tables
@@ -136,6 +137,11 @@ class HubLedger(HubReader):
         return self._hub.call(wire.BOOK_LOST, wire.Lost(turn, now, from_zero, organisation)).done
 
     # -- leases
+
+    def taken_over(self, owners: Iterable[Owner]) -> list[Owner]:
+        """Of these processes of this machine, which are gone, those of which no journal waits any more."""
+        recover(self, self._journals, self._warn)
+        return [owner for owner in owners if journal_of(owner, self._journals) is None]
 
     def lend(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, returned: Sequence[str]
