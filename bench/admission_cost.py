@@ -21,7 +21,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Query, Row, open_ledger
@@ -31,6 +31,7 @@ from acp_proxy.ledger.sqlite.file import patiently
 from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, ORIGIN, accounts
 from harness.postgres import running
+from harness.rows import line, row
 
 ROOT = Path(__file__).parent.parent
 PERIOD = 0.2  # seconds between two turns of a process
@@ -68,9 +69,9 @@ def turn(ledger: Plain | BudgetLedger, owner: Owner, number: int, seconds: float
     wants = [(account, HoldSize(HOLD, 1)) for account in accounts(CAP)]
     held = _microseconds(lambda: ledger.hold(opened, wants, now, now + EXPIRY))
     time.sleep(seconds)
-    lines = (UsageLine("model", Usage(input=10), Money(HOLD // 2, "USD")),)
-    entry = Entry(opened.id, opened.session, "turn", now, now, "end_turn", lines, "agent", "computed")
-    return held, _microseconds(lambda: ledger.append([Row(ORIGIN, entry)]))
+    used = line("model", Money(HOLD // 2, "USD"), input=10)
+    ended = row(used, id=opened.id, origin=ORIGIN, session=opened.session, at=now, took=0)
+    return held, _microseconds(lambda: ledger.append([ended]))
 
 
 def _meet(text: str) -> None:
@@ -180,10 +181,8 @@ def sums(url: str, count: int) -> Iterator[tuple[str, float]]:
 def _row(number: int, count: int) -> Row:
     at = _start(number, count)
     origin = replace(ORIGIN, user=f"user {number % 20}", project=f"project {number % 4}")
-    lines = (UsageLine(f"model {number % 5}", Usage(100, 1000, 10, 50), Money(12_345_678, "USD")),)
-    return Row(
-        origin, Entry(f"{number:09}", f"s{number // 20}", "turn", at, at, "end_turn", lines, "agent", "computed")
-    )
+    used = UsageLine(f"model {number % 5}", Usage(100, 1000, 10, 50), Money(12_345_678, "USD"))
+    return row(used, id=f"{number:09}", origin=origin, session=f"s{number // 20}", at=at, took=0)
 
 
 def _start(number: int, count: int) -> int:

@@ -23,9 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.money import NANO, Money
-from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import LedgerUnavailableError, OpenTurn, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.journal.writer import Journal, open_journal
@@ -33,6 +31,7 @@ from acp_proxy.ledger.owners import Owner
 from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, ORIGIN, accounts
 from harness.postgres import Server, running
+from harness.rows import line, row
 
 ROOT = Path(__file__).parent.parent
 _CLOSED_AFTER = 10.0  # seconds, the admission_timeout of the proof
@@ -227,10 +226,10 @@ def _naively(ledger: BudgetLedger, cap: int) -> bool:
 
 def _settle(ledger: BudgetLedger, journal: Journal, turn: str, nano: int) -> None:
     now = time.time_ns()
-    lines = (UsageLine("model", Usage(input=10), Money(nano, "USD")),)
-    row = Row(ORIGIN, Entry(turn, f"session {os.getpid()}", "turn", now, now, "end_turn", lines, "agent", "computed"))
-    slot = journal.write(row)
-    _patiently(lambda: _book(ledger, row))
+    used = line("model", Money(nano, "USD"), input=10)
+    ended = row(used, id=turn, origin=ORIGIN, session=f"session {os.getpid()}", at=now, took=0)
+    slot = journal.write(ended)
+    _patiently(lambda: _book(ledger, ended))
     if slot is not None:
         journal.done(slot)
 

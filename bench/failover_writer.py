@@ -17,14 +17,13 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.money import Money
-from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import LedgerError, OpenTurn, Row
+from acp_proxy.ledger import LedgerError, OpenTurn
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, ORIGIN, accounts
+from harness.rows import line, row
 
 PATIENCE = 60.0  # seconds, the admission_timeout: no prompt is to fail for want of a ledger
 _LONGEST_TURN = 0.1  # seconds
@@ -62,10 +61,9 @@ class Writer:
             return None if held is None else False
         self._notes.add("began", turn=turn)
         time.sleep(random.uniform(0, _LONGEST_TURN))
-        ended = time.time_ns()
-        lines = (UsageLine("model", Usage(input=10), Money(HOLD, "USD")),)
-        entry = Entry(turn, opened.session, "turn", now, ended, "end_turn", lines, "agent", "computed")
-        self._worker.append(Row(ORIGIN, entry))
+        took = time.time_ns() - now
+        used = line("model", Money(HOLD, "USD"), input=10)
+        self._worker.append(row(used, id=turn, origin=ORIGIN, session=opened.session, at=now, took=took))
         self._notes.add("ended", turn=turn)
         return True
 

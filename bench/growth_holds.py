@@ -12,15 +12,15 @@ from functools import partial
 from msgspec.structs import replace
 
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
-from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, ORIGIN, accounts
 from bench.growth_ledgers import Costs
+from harness.rows import line, row
 
 COMBINATIONS = (30, 300, 3000)  # of user, model and agent, each with a row in the budgets' windows
 _REPEATED = 300
@@ -61,9 +61,8 @@ def _turn(ledger: BudgetLedger, clock: Callable[[], int]) -> tuple[float, float]
 
 
 def _ended(turn: str, origin: Origin, model: str) -> Row:
-    now = time.time_ns()
-    lines = (UsageLine(model, Usage(input=10), Money(HOLD // 2, "USD")),)
-    return Row(origin, Entry(turn, "session", "turn", now, now, "end_turn", lines, "agent", "computed"))
+    used = line(model, Money(HOLD // 2, "USD"), input=10)
+    return row(used, id=turn, origin=origin, session="session", at=time.time_ns(), took=0)
 
 
 def _took(clock: Callable[[], int], call: Callable[[], object]) -> float:

@@ -10,7 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
+from acp_proxy.core.entry import Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, open_ledger
@@ -18,6 +18,7 @@ from acp_proxy.ledger.session_keys import note_all
 from acp_proxy.ledger.sqlite.statements import Statements
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR, WHOLE
 from acp_proxy.ledger.sums.totals import COUNTS
+from harness.rows import MINUTE, SECOND, row
 
 DIRECTORY = Path("/tmp/acp-proxy-bench-ledgers")  # noqa: S108  they take long to make, and are kept
 LEDGER = Path(".local/state/acp-proxy/ledger.db")  # in a home directory
@@ -78,24 +79,23 @@ def row_of(number: int, turns: int, now: int, chance: random.Random) -> Row:
     session = number // TURNS_A_SESSION
     fixed = random.Random(session)
     model = fixed.choice(MODELS)
-    start = now - (turns - number) * (YEARS * 365 * _DAY // turns) - 60 * 10**9
+    start = now - (turns - number) * (YEARS * 365 * _DAY // turns) - MINUTE
     usage = Usage(chance.randrange(5000), chance.randrange(90_000), chance.randrange(3000), chance.randrange(2000))
     used = chance.randrange(5000, 190_000)
-    entry = Entry(
+    stop_reason = "end_turn" if chance.random() < 0.95 else "cancelled"
+    return row(
+        UsageLine(model, usage, Money(chance.randrange(10**9), "USD"), f"lab/{model}"),
         id=f"{number:012x}-0000-7000-8000-000000000000",
+        origin=Origin("default", "alice", "core", fixed.choice(PROJECTS), "laptop", fixed.choice(AGENTS), "1.0", "zed"),
         session=f"sess-{session}",
-        kind="turn",
-        started_at=start,
-        ended_at=start + 40 * 10**9,
-        stop_reason="end_turn" if chance.random() < 0.95 else "cancelled",
-        lines=(UsageLine(model, usage, Money(chance.randrange(10**9), "USD"), f"lab/{model}"),),
+        at=start,
+        took=40 * SECOND,
+        stop_reason=stop_reason,
         usage_source="agent" if chance.random() < 0.9 else "partial",
-        cost_source="computed",
+        state=SessionState(used, 200_000, model=model, title=f"Fix the tests of part {session}"),
         context_used=used,
         context_size=200_000,
     )
-    origin = Origin("default", "alice", "core", fixed.choice(PROJECTS), "laptop", fixed.choice(AGENTS), "1.0", "zed")
-    return Row(origin, entry, SessionState(used, 200_000, model=model, title=f"Fix the tests of part {session}"))
 
 
 def _append(file: Path, turns: int) -> None:

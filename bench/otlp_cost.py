@@ -21,8 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config, load
 from acp_proxy.ledger import Query, Row, open_ledger
@@ -33,6 +31,7 @@ from acp_proxy.otlp.settings import OtlpSettings, settings_of
 from acp_proxy.system.ids import uuid7
 from bench.ledgers import LEDGER, ledger_of
 from harness.ports import free_port
+from harness.rows import SECOND, amended
 
 _A_SECOND, _ROUND, _ROUNDS = 10, 5, 60  # turns; seconds; rounds, of which each twelfth has metrics
 _BATCH = 1000
@@ -216,7 +215,7 @@ def _steady(home: Path, port: int) -> dict[str, float]:
 
 def _anew(row: Row) -> Row:
     now = time.time_ns()
-    return replace(row, entry=replace(row.entry, id=uuid7(now), started_at=now - 10**9, ended_at=now))
+    return amended(row, id=uuid7(now), started_at=now - SECOND, ended_at=now)
 
 
 def _timed(work: Any) -> dict[str, float]:

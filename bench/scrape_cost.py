@@ -19,13 +19,14 @@ from pathlib import Path
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config, load
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.metrics import Exporter
 from acp_proxy.system.ids import uuid7
 from bench.ledgers import multiply
+from harness.rows import SECOND, row
 
 SCRAPES = 15
 ENDED_BETWEEN = 100  # turns
@@ -74,15 +75,19 @@ def fill(path: Path, users: int, turns: int) -> None:
 
 def a_row(number: int, users: int) -> Row:
     user, of_user = number % users, number // users
-    at = BEGAN + number * 10**9
-    line = UsageLine(f"model-{of_user % 9}", Usage(1000, 200, 30, 40, 5), Money(1_000_000 + number, "USD"))
-    stop = ("end_turn", "cancelled")[of_user // 18 % 2]
-    session, ended_at = f"s{number // 20}", at + 20 * 10**9
-    entry = Entry(
-        uuid7(at), session, "turn", at, ended_at, stop, (line,), "agent", "computed", "", None, 50_000, 200_000
-    )
+    at = BEGAN + number * SECOND
     team, agent = f"team-{user % 10}", f"agent-{of_user // 9 % 2}"
-    return Row(Origin("default", f"user-{user}", team, "web", "laptop", agent, "1", "zed"), entry)
+    return row(
+        UsageLine(f"model-{of_user % 9}", Usage(1000, 200, 30, 40, 5), Money(1_000_000 + number, "USD")),
+        id=uuid7(at),
+        origin=Origin("default", f"user-{user}", team, "web", "laptop", agent, "1", "zed"),
+        session=f"s{number // 20}",
+        at=at,
+        took=20 * SECOND,
+        stop_reason=("end_turn", "cancelled")[of_user // 18 % 2],
+        context_used=50_000,
+        context_size=200_000,
+    )
 
 
 def measure(path: Path, users: int, *, user_label: bool) -> dict[str, float]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import open_ledger
-from tests.ledger.rows import NOON, line, row
+from harness.rows import NOON, line, row
 
 COMMAND = [sys.executable, "-m", "acp_proxy"]
 

@@ -19,8 +19,9 @@ from acp_proxy.cli.commands import parser
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.startup.start import parse
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.docs.all_help import PAGE, names
-from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 from tests.machine import COMMAND, Machine, in_terminal
 
 ROOT = Path(__file__).parents[1]

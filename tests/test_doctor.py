@@ -28,8 +28,9 @@ from acp_proxy.ledger import Row, open_ledger, places
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.text.figures import clean
+from harness.rows import ALICE, BOB, MINUTE, NOON, amended, line, row
 from tests.ends import Ends, answer, prompt, request
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 from tests.packages import install
 
 
@@ -150,10 +151,7 @@ def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -
 def test_turns_that_two_acp_proxies_of_one_chain_have_booked_are_counted(patient: Patient) -> None:
     patient.clock = lambda: NOON + 10 * MINUTE
     outer = [row(line(input=n), at=NOON + n * MINUTE) for n in (1, 2)]
-    inner = [
-        replace(each, entry=replace(each.entry, id=f"{n}", started_at=each.entry.started_at + 1))
-        for n, each in enumerate(outer)
-    ]
+    inner = [amended(each, id=f"{n}", started_at=each.entry.started_at + 1) for n, each in enumerate(outer)]
     with closing(open_ledger(patient.url)) as ledger:
         ledger.append([*inner, *outer])
     assert patient.lines("chain") == [

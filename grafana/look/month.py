@@ -13,7 +13,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.entry import IMPORT, CostSource, Entry, Kind, Origin, UsageLine, UsageSource
+from acp_proxy.core.entry import IMPORT, CostSource, Kind, Origin, UsageLine, UsageSource
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.usage import Usage
@@ -23,6 +23,7 @@ from acp_proxy.ledger.captures import Capture
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sums.tallies import BOUNDS, NO_BOUND, Tally
 from grafana.look.history import Happening
+from harness.rows import row
 
 SINCE = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
 NOW = int(datetime(2026, 11, 20, 16, 0, tzinfo=UTC).timestamp())
@@ -122,18 +123,17 @@ class Month:
             origin = Origin("default", "ada", "core", "shop", "laptop", agent, "1.0", IMPORT)
             usage = Usage(input=tokens // 10, cached_read=tokens - tokens // 10)
             at = self.since * NANO
-            entry = Entry(
+            call = row(
+                UsageLine(model, usage, self.catalog.price(model, usage, at).cost, "a row"),
                 id=f"0000000{number}-0000-8000-8000-000000000000",
+                origin=origin,
                 session=f"around-{agent}",
+                at=at,
+                took=0,
                 kind="call",
-                started_at=at,
-                ended_at=at,
                 stop_reason=None,
-                lines=(UsageLine(model, usage, self.catalog.price(model, usage, at).cost, "a row"),),
-                usage_source="agent",
-                cost_source="computed",
             )
-            ledger.append([Row(origin, entry)])
+            ledger.append([call])
 
     def _turn(self, at: int) -> _Turn:
         self._number += 1
@@ -167,7 +167,7 @@ class _Turn:
         if not held.admitted:
             ledger.outbox.count("default", "alerts", "sent")
             return
-        ledger.append([Row(self.origin, self._entry(model))])
+        ledger.append([self._row(model)])
         self._relayed(ledger)
         if "claude" in self.agent.name:
             ledger.note_plan(self.origin, [self._plan_window("five_hour", 5), self._plan_window("seven_day", 7 * 24)])
@@ -207,7 +207,7 @@ class _Turn:
         )
         ledger.count_decisions([(account, "grant")])
 
-    def _entry(self, model: str) -> Entry:
+    def _row(self, model: str) -> Row:
         chance = self.month.random
         kind: Kind = chance.choices(("turn", "autonomous", "compaction"), (93, 4, 3))[0]
         stop = chance.choices(("end_turn", "cancelled", "max_tokens", "refusal", "error"), (900, 62, 18, 6, 14))[0]
@@ -220,14 +220,15 @@ class _Turn:
         cost = self._cost(model, usage)
         prices = self.agent.prices if cost else "unknown"
         seconds = min(3000.0, chance.lognormvariate(3.4, 1.0))
-        return Entry(
+        return row(
+            UsageLine(model, usage, cost, "a row" if cost else None),
             id=self.id,
+            origin=self.origin,
             session=self.session,
+            at=self.at * NANO,
+            took=int(seconds * NANO),
             kind=kind,
-            started_at=self.at * NANO,
-            ended_at=self.at * NANO + int(seconds * NANO),
             stop_reason=stop if kind == "turn" else None,
-            lines=(UsageLine(model, usage, cost, "a row" if cost else None),),
             usage_source=counts,
             cost_source=prices,
             context_used=used if size else None,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from acp_proxy.core.windows import HOUR, SECOND
-from tests.ledger.rows import NOON
+from harness.rows import NOON
 
 FIVE = {"used_percent": 62.5, "window_minutes": 300, "resets_at": (NOON + 2 * HOUR) // SECOND}
 WEEK = {"used_percent": 34, "window_minutes": 10080, "resets_at": (NOON + 48 * HOUR) // SECOND}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from acp_proxy.books.codex_plans import windows
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.windows import HOUR
+from harness.rows import NOON
 from tests.books.rollouts import FIVE, told
-from tests.ledger.rows import NOON
 
 DATA = Path(__file__).parent / "data/codex"
 

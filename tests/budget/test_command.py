@@ -19,7 +19,7 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.text.times import rfc3339
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.machine import Machine, in_terminal
 
 TWO = """

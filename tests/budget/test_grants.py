@@ -23,8 +23,8 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import table, times
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.core.accounts import budget, standing, usd
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 ME = Subject("default", "alice", "core", "web", "laptop", "claude-agent-acp", "opus")
 NOW = NOON + 10 * MINUTE

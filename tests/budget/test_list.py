@@ -22,8 +22,8 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.system.ids import uuid7
 from acp_proxy.text.figures import width_of
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 ME = Subject("default", "alice", "core", "web", "laptop", "")
 NOW = NOON + 10 * MINUTE

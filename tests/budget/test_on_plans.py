@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import open_ledger
-from tests.ledger.rows import ALICE, NOON
+from harness.rows import ALICE, NOON
 from tests.machine import Machine
 from tests.metrics.scrapes import configuration, scrape
 

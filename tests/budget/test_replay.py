@@ -16,8 +16,8 @@ from acp_proxy.core.budget import Budget
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.scope import Scope
 from acp_proxy.ledger import Row
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget, instant, usd
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR

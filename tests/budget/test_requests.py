@@ -15,7 +15,7 @@ from acp_proxy.hub.identity import Identity
 from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.hub.policy import Changes
 from harness import hub
-from tests.ledger.rows import Warnings
+from tests.ledger.warned import Warnings
 
 PEOPLE = {
     "alice": Identity("alice", "default", "core", "developer"),

@@ -13,7 +13,7 @@ import pytest
 
 from acp_proxy.core.windows import Window
 from acp_proxy.ledger import open_ledger
-from tests.ledger.rows import MINUTE, line, row
+from harness.rows import MINUTE, line, row
 from tests.machine import COMMAND, Machine
 
 HOUR = 60 * MINUTE

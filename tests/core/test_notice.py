@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.notice import ledger_is, refused, stopped, threshold_reached, unpriced
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY, HOUR
+from harness.rows import row
 from tests.core.accounts import ALICE as SUBJECT
 from tests.core.accounts import NOW, account, budget, standing
 
@@ -74,7 +75,7 @@ def test_an_outage_has_a_beginning_and_an_end_on_each_host() -> None:
 
 def test_a_model_without_a_price_is_told_once_a_day_for_whatever_it_was_used() -> None:
     lines = UsageLine("new", Usage(5)), UsageLine("known", Usage(5), Money(1, "USD")), UsageLine("unused", Usage())
-    turn = Entry("t1", "s1", "turn", NOW, NOW, "end_turn", (*lines, UsageLine("new", Usage(9))), "agent", "unknown")
+    turn = row(*lines, UsageLine("new", Usage(9)), at=NOW, took=0, cost_source="unknown").entry
     (notice,) = unpriced(ALICE, turn)
     assert (notice.kind, notice.organisation, notice.model, notice.user) == ("unpriced", "acme", "new", "alice")
     later, tomorrow = (replace(turn, id="t2", ended_at=NOW - NOW % DAY + after) for after in (DAY - 1, DAY))
@@ -86,8 +87,7 @@ def test_a_model_without_a_price_is_told_once_a_day_for_whatever_it_was_used() -
     "changed", [{"lines": (UsageLine("known", Usage(5), Money(1, "USD")),)}, {"cost_source": "parent"}]
 )
 def test_nothing_is_told_of_models_whose_cost_is_known(changed: dict[str, Any]) -> None:
-    lines = (UsageLine("new", Usage(5)),)
-    turn = Entry("t1", "s1", "turn", NOW, NOW, "end_turn", lines, "agent", "unknown")
+    turn = row(UsageLine("new", Usage(5)), at=NOW, took=0, cost_source="unknown").entry
     assert list(unpriced(ALICE, replace(turn, **changed))) == []
 
 

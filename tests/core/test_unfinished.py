@@ -17,7 +17,7 @@ from acp_proxy.core.events import (
 from acp_proxy.core.money import Money
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.core.usage import Usage
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 
 
 def started(id: str, session: str = "s") -> TurnStarted:

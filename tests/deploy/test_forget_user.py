@@ -18,9 +18,9 @@ from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, Grant
 from harness.postgres import Server, asked, running
+from harness.rows import ALICE
 from tests.core.accounts import budget
 from tests.ledger.holds import ELSEWHERE, account
-from tests.ledger.rows import ALICE
 from tests.real.team import Team
 
 SCRIPT = Path(__file__).parents[2] / "deploy/postgres/forget-user.sql"

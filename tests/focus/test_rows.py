@@ -30,7 +30,7 @@ from acp_proxy.ledger import Ledger, Query, Row, open_ledger
 from acp_proxy.report import report
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.text import times
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
@@ -195,8 +195,7 @@ def test_a_day_that_clocks_leave_and_come_back_to_is_one(ledger: Ledger) -> None
 
 
 def test_a_turn_whose_clock_was_set_back_by_weeks_is_in_the_day_of_its_start(ledger: Ledger) -> None:
-    late = row(at=NOON + 30 * DAY)
-    late = replace(late, entry=replace(late.entry, ended_at=NOON))
+    late = row(at=NOON + 30 * DAY, took=-30 * DAY)
     assert [one["ChargePeriodStart"] for one in rows(ledger, row(), late)] == [
         "2026-11-21T00:00:00Z",
         "2026-12-21T00:00:00Z",

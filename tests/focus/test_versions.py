@@ -27,7 +27,7 @@ from acp_proxy.focus.formats import as_csv, as_json
 from acp_proxy.focus.rows import Market, rows
 from acp_proxy.ledger import Ledger, Query, Row, open_ledger
 from acp_proxy.text import times
-from tests.ledger.rows import BOB, NOON, line, row
+from harness.rows import BOB, NOON, line, row
 
 SPECIFIED: dict[str, Any] = json.loads(Path(__file__).with_name("specification.json").read_text())
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

@@ -24,10 +24,10 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.core.wire.framing import Framer, Part
 from acp_proxy.core.wire.peek import is_one_a_line, peek_lines, peek_run, split_lines
 from acp_proxy.ledger.journal.records import MAGIC, commit, encode, head, read_journal, room
+from harness.rows import NOON, row
 from tests.ends import Ends
 from tests.fuzz.limits import EXAMPLES, FUZZ
 from tests.fuzz.mutations import cut, mutated, recorded_lines, seeds
-from tests.ledger.rows import NOON, row
 from tests.serve.house import Home, Served
 
 SAID = recorded_lines() + seeds("lines")

@@ -20,10 +20,10 @@ from acp_proxy.core.usage import Counters
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.report import BY
+from harness.rows import ALICE, BOB, NOON, line, row
 from tests.core.accounts import budget
 from tests.fuzz.limits import FUZZ
 from tests.ledger.holds import account, hold
-from tests.ledger.rows import ALICE, BOB, NOON, line, row
 
 BUDGETS = """
 [[budget]]

@@ -13,7 +13,7 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from grafana.look.history import Happening, Scrapes
 from grafana.look.month import NOW, Month
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 
 HOUR = 3600
 BEGIN = NOW - 12 * HOUR  # four in the morning, UTC

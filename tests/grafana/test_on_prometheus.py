@@ -20,10 +20,10 @@ from acp_proxy.text.times import UTC_ZONE
 from grafana.build.metrics import LABELS, OF_SERVERS, family
 from grafana.look.month import NOW, SINCE
 from harness.prometheus import Prometheus, Sample, Series, prometheus
+from harness.rows import ALICE
 from tests.grafana import past
 from tests.grafana.dashboards import ALL_TARGETS, PATHS, Target, chosen, filled, load, variables
 from tests.grafana.past import BEGIN, FIRST_SCRAPE, HOUR
-from tests.ledger.rows import ALICE
 from tests.real.team import Team
 
 pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("grafana")]

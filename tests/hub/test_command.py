@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import Query, open_ledger
-from tests.ledger.rows import row
+from harness.rows import row
 
 
 def started(tmp_path: Path, *options: str) -> subprocess.Popen[str]:

@@ -18,7 +18,8 @@ from acp_proxy.hub.site import Site
 from acp_proxy.ledger import open_ledger
 from acp_proxy.system.ids import uuid7
 from harness.otlp import in_prometheus, resource_of, spans_of, values_of
-from tests.ledger.rows import NOON, Warnings, line, row
+from harness.rows import NOON, line, row
+from tests.ledger.warned import Warnings
 from tests.notify.receiver import Receiver, receiving
 
 TURN = row(line("claude-opus-5-5", "0.123456789", input=10), id=uuid7(NOON), session="s9")

@@ -21,10 +21,10 @@ from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.accounts.lending import borrower
 from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.sql_ledger import SqlLedger
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.hub.conftest import NOW
 from tests.ledger.holds import account
-from tests.ledger.rows import ALICE, NOON, line, row
 
 TERMS = Terms(share=100, turns=3)
 SIZE = HoldSize(usd("1"), usd("1"))

@@ -20,9 +20,9 @@ from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.ledger import OpenTurn, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.sql_ledger import SqlLedger
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import ELSEWHERE, account, overshot
-from tests.ledger.rows import ALICE, NOON, line, row
 
 TERMS = Terms(share=40, turns=3, hours=1, kept_days=1)
 SIZE = HoldSize(usd("1"), usd("0.25"))

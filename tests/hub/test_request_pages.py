@@ -19,7 +19,7 @@ from acp_proxy.hub.store import Store
 from acp_proxy.hub.store.people import Person
 from acp_proxy.ledger import open_ledger
 from harness.hub import served
-from tests.ledger.rows import NOON
+from harness.rows import NOON
 
 WISH = Wish("r1", "admin", "daily", "user", "bob", 5_000_000_000, "USD", "the <b>release</b>")
 NOW = NOON // 10**9

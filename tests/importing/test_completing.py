@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row
+from harness.rows import MINUTE, amended, row
 from tests.books.readers import READERS
 from tests.books.recorded import recordings
 from tests.importing.homes import Home
 from tests.importing.turns import by_session, calls_in, relayed, turns, used
-from tests.ledger.rows import MINUTE, row
 
 SECOND = 10**9
 SHELF = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
@@ -66,7 +65,7 @@ def without_thinking(turn: Row, calls: list[Row]) -> Row:
     """As Gemini CLI tells it: cached input is not told apart."""
     usage = used(calls)
     told = Usage(input=usage.prompt, output=usage.output)
-    return replace(turn, entry=replace(turn.entry, lines=(UsageLine(turn.entry.model, told),)))
+    return amended(turn, lines=(UsageLine(turn.entry.model, told),))
 
 
 def test_each_of_two_turns_gets_its_own_calls(home: Home, tools: list[Row]) -> None:
@@ -117,7 +116,7 @@ def test_a_turn_stays_as_it_is_where(home: Home, tools: list[Row], changed: dict
 
 def test_prompts_that_ran_at_the_same_time_stay_as_they_are(home: Home, tools: list[Row]) -> None:
     first = relayed(tools)
-    second = replace(first, entry=replace(first.entry, id=row().entry.id, started_at=first.entry.started_at + 1))
+    second = amended(first, id=row().entry.id, started_at=first.entry.started_at + 1)
     home.append(first, second)
     assert home.imports()["gemini-cli"].completed == 0
 

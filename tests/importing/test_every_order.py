@@ -15,7 +15,7 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.journal.writer import open_journal
 from tests.importing.homes import Home
 from tests.importing.turns import by_session, calls_in, relayed, turns, used
-from tests.ledger.rows import Warnings
+from tests.ledger.warned import Warnings
 
 ORDERS = [("first", "second", "killed"), ("first", "killed", "second"), ("killed", "second", "first")]
 KILLS = ["1", "-1", "2", "-2", "3", "-3"]  # before or after a write

@@ -18,10 +18,11 @@ from acp_proxy.importing.agents import AGENTS
 from acp_proxy.importing.shelves import SHELVES
 from acp_proxy.ledger import Query, Row, open_reader
 from acp_proxy.ledger.journal.writer import open_journal
+from harness.rows import ALICE, MINUTE, row
 from tests.books.readers import READERS
 from tests.books.recorded import recordings, served
 from tests.importing.homes import Home
-from tests.ledger.rows import ALICE, MINUTE, Warnings, row
+from tests.ledger.warned import Warnings
 
 SHELF = {"claude": "claude-code", "gemini": "gemini-cli", "qwen": "qwen-code"}
 RECORDINGS = [(agent, recording.name) for agent in READERS for recording in recordings(agent)]

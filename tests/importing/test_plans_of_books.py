@@ -19,8 +19,8 @@ from acp_proxy.core.windows import HOUR
 from acp_proxy.importing import command, plans
 from acp_proxy.interceptors.plans_of_books import PlansOfBooks
 from acp_proxy.ledger import open_ledger
+from harness.rows import ALICE, NOON, row
 from tests.books.rollouts import told
-from tests.ledger.rows import ALICE, NOON, row
 
 SESSION = "01a21f6a-ade6-7601-82db-5d4b1497b5b5"
 CODEX = "@agentclientprotocol/codex-acp"

@@ -8,13 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import IMPORT, Entry, UsageLine
+from acp_proxy.core.entry import IMPORT, UsageLine
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import Query, Row, open_ledger
+from harness.rows import ALICE, SECOND, amended, row
 from tests.importing.homes import Home
-from tests.ledger.rows import ALICE, row
-
-SECOND = 10**9
 
 
 def calls_in(home: Home) -> list[Row]:
@@ -28,18 +26,10 @@ def relayed(calls: list[Row], *, name: str = "", **fields: Any) -> Row:
     """The row of a turn that made these calls, of which the last one was told."""
     last, first = calls[-1].entry, calls[0].entry
     origin = replace(ALICE, organisation="default", user="alice", agent=name or calls[0].origin.agent)
-    entry = Entry(
-        id=row().entry.id,
-        session=last.session,
-        kind="turn",
-        started_at=first.started_at - SECOND // 50,
-        ended_at=last.started_at + SECOND // 1000,
-        stop_reason="end_turn",
-        lines=(UsageLine(last.model, last.usage, last.costs[0] if last.costs else None),),
-        usage_source="partial",
-        cost_source="computed",
-    )
-    return Row(origin, replace(entry, **fields))
+    began, ended = first.started_at - SECOND // 50, last.started_at + SECOND // 1000
+    told = UsageLine(last.model, last.usage, last.costs[0] if last.costs else None)
+    turn = row(told, origin=origin, session=last.session, at=began, took=ended - began, usage_source="partial")
+    return amended(turn, **fields)
 
 
 def used(rows: list[Row]) -> Usage:

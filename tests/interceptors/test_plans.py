@@ -31,8 +31,9 @@ from acp_proxy.ledger.notices import Subscription
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.text.plans import warning
 from acp_proxy.text.times import UTC_ZONE
+from harness.rows import ALICE, MINUTE, NOON, row
 from tests.ends import Ends, answer, prompt, update
-from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, row
+from tests.ledger.warned import Warnings
 
 FIVE = PlanWindow("five_hour", FULL // 2, "allowed", NOON + 5 * HOUR, None, NOON)
 LIMIT = {"rateLimitType": "five_hour", "utilization": 0.96, "status": "allowed_warning"}

@@ -40,8 +40,9 @@ from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import journal_directories, sqlite_url
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.system.directories import default_ledger
+from harness.rows import NOON, line, row
 from tests.ends import Ends
-from tests.ledger.rows import NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 from tests.threads import no_more_threads
 
 IDENTITY = Origin("default", "alice", "core", "cwd-project", "laptop", "claude-wrapper", None, None)

@@ -16,7 +16,7 @@ from acp_proxy.interceptors.relay_counters import PERIOD, RelayCounters
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.sums.tallies import NO_BOUND, Tally
 from acp_proxy.ledger.worker import LedgerWorker
-from tests.ledger.rows import Warnings
+from tests.ledger.warned import Warnings
 
 US = 1000
 

@@ -10,7 +10,7 @@ from acp_proxy.core.entry import Entry, SessionState, UsageLine
 from acp_proxy.core.events import Implementation, Initialized, PlanReported, SessionOpened, TurnMetered
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.interceptors.summary import Summary
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 
 
 def after(*entries: Entry) -> str:

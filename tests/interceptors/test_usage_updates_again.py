@@ -12,7 +12,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import ContextChanged, Event, SessionOpened, SessionRequested, TurnMetered, UsageReported
 from acp_proxy.core.money import Money
 from acp_proxy.interceptors.usage_updates import UsageUpdates
-from tests.ledger.rows import row
+from harness.rows import row
 
 DOLLAR = Money.of("1", "USD")
 STATE = SessionState(context_used=5000, context_size=200_000, costs=(DOLLAR,))

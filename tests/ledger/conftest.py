@@ -19,7 +19,7 @@ from harness.hub import AsAsked
 from harness.places import mounted
 from harness.pooler import pooler
 from harness.postgres import Server, running
-from tests.ledger.rows import Warnings
+from tests.ledger.warned import Warnings
 
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
 TABLES += ["decision", "overshoot", "account", "settings"]

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.entry import Origin
+from acp_proxy.core.entry import Origin, UsageLine
+from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
 from acp_proxy.ledger.owners import Owner
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 GONE = replace(Owner.this(), started="long ago")
 ELSEWHERE = Owner("another host", 1, "1")
@@ -46,6 +47,18 @@ def overshot(ledger: BudgetLedger, organisation: str = "default") -> dict[str, i
 
 
 CAP = account(budget("1 USD"))
+NOTHING_KNOWN = UsageLine("opus", Usage())
+
+
+def ended(stop_reason: str, *lines: UsageLine) -> Row:
+    """The row of turn `a`; without costs and tokens it tells of none."""
+    return row(
+        *lines,
+        id="a",
+        stop_reason=stop_reason,
+        usage_source="agent" if any(each.usage.total for each in lines) else "none",
+        cost_source="agent" if any(each.cost for each in lines) else "unknown",
+    )
 
 
 def unique(given_row: Row, number: int, organisation: str) -> Row:

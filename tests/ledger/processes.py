@@ -12,7 +12,8 @@ from pathlib import Path
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.worker import LedgerWorker
-from tests.ledger.rows import Warnings, line, row
+from harness.rows import line, row
+from tests.ledger.warned import Warnings
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,8 +18,8 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sums.totals import BILLING
 from acp_proxy.text.times import zone_info
+from harness.rows import ALICE, NOON, line, row
 from tests.ledger.holds import hold
-from tests.ledger.rows import ALICE, NOON, line, row
 from tests.ledger.steps import undone_since
 
 ON_PLAN, BILLED = replace(ALICE, billing="plan"), replace(ALICE, billing="tokens")

@@ -26,9 +26,9 @@ from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.owners import Owner
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget
 from tests.ledger.holds import ELSEWHERE, GONE
-from tests.ledger.rows import ALICE, NOON, line, row
 
 USERS = ("alice", "bob")
 DAY = 24 * HOUR
@@ -138,8 +138,8 @@ class Machine(RuleBasedStateMachine):
         """Also late, after its hold has expired, and perhaps twice, as from a journal."""
         if (turn := self.model.open.get(id)) is None:
             return
-        made = row(line(input=tokens), id=id, origin=self.origin(turn.user), at=turn.at)
-        made = replace(made, entry=replace(made.entry, ended_at=self.now))
+        took = self.now - turn.at
+        made = row(line(input=tokens), id=id, origin=self.origin(turn.user), at=turn.at, took=took)
         self.ledger.append([made, made] if again else [made])
         if again:
             self.ledger.append([made])

@@ -21,10 +21,22 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, DecisionCount, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import AND_HUB, EVERYWHERE, ONE_AT_A_TIME, Open
-from tests.ledger.holds import CAP, ELSEWHERE, GONE, _moments, account, any_rows, held, hold, unique
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, NOTHING_KNOWN, ended, line, row
+from tests.ledger.holds import (
+    CAP,
+    ELSEWHERE,
+    GONE,
+    NOTHING_KNOWN,
+    _moments,
+    account,
+    any_rows,
+    ended,
+    held,
+    hold,
+    unique,
+)
 
 OF_ALICE, OF_BOB = (budget("1 USD", scope=Scope(user=(name,))) for name in ("alice", "bob"))
 

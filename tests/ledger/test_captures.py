@@ -10,7 +10,7 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import captures
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.captures import Capture
-from tests.ledger.rows import NOON
+from harness.rows import NOON
 
 HALF = Capture("anthropic", NOON - DAY, NOON, NOON, 2000, 1000, "USD", 4 * 10**9, 3 * 10**9)
 

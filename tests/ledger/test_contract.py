@@ -14,8 +14,8 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, LedgerError, Query, Row, RowRefusedError, Sums
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.reading.rows import CHUNK
+from harness.rows import ALICE, BOB, MINUTE, NOON, amended, line, row
 from tests.ledger.conftest import AND_HUB, Open
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.strategies import any_row
 
 DOLLARS = Money.of("1.5", "USD")
@@ -28,10 +28,6 @@ def rows(ledger: Ledger, **where: str | None) -> list[Row]:
 
 def summed(ledger: Ledger, *by: str, **where: str | None) -> dict[tuple[str | int | None, ...], Sums]:
     return {sums.key: sums for sums in ledger.summed(Query(where=tuple(where.items())), by)}
-
-
-def ended_at(given_row: Row, at: int) -> Row:
-    return replace(given_row, entry=replace(given_row.entry, ended_at=at))
 
 
 def test_rows_may_be_appended_while_others_are_read(ledger: Ledger, another: Open) -> None:
@@ -61,17 +57,16 @@ class TestRows:
     # Examples share the ledger: an id that came before is another example's row.
     @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(any_row)
-    @example(ended_at(row(line(None, None)), -(2**63) + 1))  # whose day began before all that a column holds
-    @example(ended_at(row(line(None, None)), 2**63 - 1))
+    @example(amended(row(line(None, None)), ended_at=-(2**63) + 1))  # whose day began before all that a column holds
+    @example(amended(row(line(None, None)), ended_at=2**63 - 1))
     def test_any_row_comes_back(self, ledger: Ledger, given_row: Row) -> None:
         number = len(rows(ledger))
-        unique = replace(given_row, entry=replace(given_row.entry, id=f"{number}"))
+        unique = amended(given_row, id=f"{number}")
         ledger.append([unique])
         assert replace(unique, state=None) in rows(ledger)
 
     def test_a_row_without_lines_is_kept_with_no_usage(self, ledger: Ledger) -> None:
-        given_row = row()
-        ledger.append([replace(given_row, entry=replace(given_row.entry, lines=()))])
+        ledger.append([amended(row(), lines=())])
         assert [found.entry.usage for found in rows(ledger)] == [Usage()]
         for by in ("user", "host"):  # from totals, and from rows
             assert [sums.turns for sums in ledger.summed(Query(), (by,))] == [1]
@@ -238,7 +233,7 @@ class TestSums:
     def test_a_sum_begins_with_the_first_of_its_rows_and_ends_with_the_last_whichever_came_late(
         self, ledger: BudgetLedger
     ) -> None:
-        long = ended_at(row(at=NOON + MINUTE), NOON + 9 * MINUTE)
+        long = row(at=NOON + MINUTE, took=8 * MINUTE)
         for late in (long, row(at=NOON + 2 * MINUTE), row(at=NOON)):
             ledger.append([late])
         for _ in range(2):

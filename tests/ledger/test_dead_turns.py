@@ -17,10 +17,10 @@ from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.places import journal_name
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import CAP, GONE, account, held, hold
-from tests.ledger.rows import ALICE, NOON, line, row
 
 pytestmark = ONE_AT_A_TIME
 

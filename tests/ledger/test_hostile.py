@@ -25,9 +25,9 @@ from acp_proxy.ledger.sqlite.version import TABLES
 from acp_proxy.ledger.sums.tallies import EXPECTED, Tally
 from acp_proxy.metrics import Exporter
 from acp_proxy.serve.site import Site
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import account, held, hold
-from tests.ledger.rows import ALICE, NOON, line, row
 
 STATE = SessionState(1000, 200_000, counters=Counters(1, 2, 3), title="Fix the flaky test")
 CAP = account(budget("5 USD"))

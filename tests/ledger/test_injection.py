@@ -13,10 +13,10 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.report import BY, report
 from acp_proxy.text.times import UTC_ZONE
+from harness.rows import ALICE, BOB, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import account, held
-from tests.ledger.rows import ALICE, BOB, NOON, line, row
 
 pytestmark = AND_HUB
 

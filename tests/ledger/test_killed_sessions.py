@@ -29,11 +29,12 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.journal.recovery import recover
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.owners import Owner
+from harness.rows import ALICE, NOON
 from tests.core.accounts import budget
 from tests.core.story import CLAUDE, OPENCODE, PRICES, UNKNOWN_AGENT, Story
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import account, held
-from tests.ledger.rows import ALICE, NOON, Warnings
+from tests.ledger.warned import Warnings
 
 pytestmark = ONE_AT_A_TIME
 

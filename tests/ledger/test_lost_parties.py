@@ -11,10 +11,10 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
+from harness.rows import ALICE, NOON, line
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import AND_HUB
-from tests.ledger.holds import CAP, account, held, hold
-from tests.ledger.rows import ALICE, NOON, NOTHING_KNOWN, ended, line
+from tests.ledger.holds import CAP, NOTHING_KNOWN, account, ended, held, hold
 
 pytestmark = AND_HUB
 

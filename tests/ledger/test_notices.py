@@ -21,10 +21,10 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.notices import RESULTS, Claimed, DeliveryCount, Outbox, Result, Subscription, Undelivered
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sql_ledger import SqlLedger
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.holds import GONE, account, hold
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.notify.house import channel, desk
 from tests.notify.receiver import receiving
 

@@ -18,10 +18,10 @@ from acp_proxy.ledger.notices import Subscription
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sums.tallies import Tally
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import ELSEWHERE, account
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 OTHERS = replace(ALICE, organisation="another")
 FOUR_WEEKS = 28 * DAY

@@ -18,8 +18,8 @@ from acp_proxy.ledger import open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.notices import Subscription
 from acp_proxy.ledger.plans import KEPT, MOST_CHANGES, MOST_WINDOWS
+from harness.rows import ALICE, BOB, MINUTE, NOON
 from tests.ledger.conftest import AND_HUB, ONE_AT_A_TIME, PATIENCE, Open
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON
 
 END = NOON + 5 * HOUR
 FIVE = PlanWindow("five_hour", FULL // 10, "allowed", END, "rejected", NOON)

@@ -12,10 +12,10 @@ from acp_proxy.core.usage import Counters
 from acp_proxy.ledger import OpenTurn, Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
+from harness.rows import ALICE, NOON, line, row
 from tests.cases import each_of
 from tests.core.accounts import account, budget, usd
 from tests.ledger.conftest import AND_HUB
-from tests.ledger.rows import ALICE, NOON, line, row
 
 NO_REPEATS = "".join(f"{number:x}-{number * number:x} " for number in range(4000))  # which no index makes smaller
 IDS = ["", " ", "x" * 300, "x" * 301, NO_REPEATS, "🦆" * 5000, "half a pair \ud83d", "a\0b", "line\nfeed \x1b[2J"]

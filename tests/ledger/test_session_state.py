@@ -9,8 +9,8 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Counters
 from acp_proxy.ledger import Ledger, Query, Row
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.ledger.conftest import AND_HUB
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 pytestmark = AND_HUB
 

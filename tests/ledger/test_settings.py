@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.settings import KEPT, Settings
+from harness.rows import NOON
 from tests.ledger.conftest import AND_HUB, Open
-from tests.ledger.rows import NOON
 
 pytestmark = AND_HUB
 

@@ -17,9 +17,10 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.places import canonical_url
 from harness.postgres import Server
+from harness.rows import ALICE, NOON, row
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import GONE, account
-from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.ledger.warned import Warnings
 
 DAILY = account(budget("5 USD"))
 

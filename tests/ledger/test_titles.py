@@ -10,8 +10,8 @@ import pytest
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import open_ledger
 from acp_proxy.report.nothing import nothing
+from harness.rows import row
 from tests.ledger.conftest import ONE_AT_A_TIME
-from tests.ledger.rows import row
 from tests.real.team import Team
 
 RECORDING = "claude-agent-acp-0.100.0/basic"  # its agent names the session

@@ -14,10 +14,10 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.sql_ledger import SqlLedger
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import account, held, hold
-from tests.ledger.rows import ALICE, NOON, line, row
 
 pytestmark = ONE_AT_A_TIME
 

@@ -38,8 +38,9 @@ from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.system.directories import default_ledger
 from harness.places import make_writable
 from harness.postgres import Server
+from harness.rows import ALICE, NOON, line, row
 from tests.ledger.processes import Process
-from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 from tests.threads import no_more_threads
 
 WAIT = 30  # seconds after which a test has failed

@@ -13,7 +13,7 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.metrics import Exporter
-from tests.ledger.rows import ALICE, BOB, line, row
+from harness.rows import ALICE, BOB, line, row
 from tests.metrics.scrapes import configuration, exporter
 
 CODEX = Origin("default", "carol", None, None, "desktop", "codex-acp", "1", None)

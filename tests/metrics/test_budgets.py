@@ -16,7 +16,7 @@ from acp_proxy.core.money import NANO
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
-from tests.ledger.rows import ALICE, BOB, NOON, line, row
+from harness.rows import ALICE, BOB, NOON, line, row
 from tests.metrics.scrapes import Scraped, configuration, scrape
 
 BUDGETS = """

@@ -9,7 +9,7 @@ from pathlib import Path
 from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.ledger import captures, open_ledger
 from acp_proxy.ledger.captures import Capture
-from tests.ledger.rows import NOON, row
+from harness.rows import NOON, row
 from tests.metrics.scrapes import Scraped, configuration, scrape
 
 RATIO, END = "acp_proxy_capture_ratio", "acp_proxy_capture_end_timestamp_seconds"

@@ -13,7 +13,7 @@ import pytest
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.metrics.command import write
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 from tests.metrics.scrapes import Scraped
 
 

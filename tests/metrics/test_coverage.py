@@ -16,7 +16,7 @@ from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.metrics import Exporter
-from tests.ledger.rows import ALICE, NOON, line, row
+from harness.rows import ALICE, NOON, line, row
 from tests.metrics.scrapes import Scraped, configuration, scrape
 
 RATIO = "acp_proxy_coverage_ratio"

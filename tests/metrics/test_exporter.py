@@ -13,7 +13,7 @@ from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import report
 from acp_proxy.text.times import UTC_ZONE
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.metrics.scrapes import Scraped, configuration, exporter, scrape
 
 

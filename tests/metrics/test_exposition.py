@@ -18,7 +18,7 @@ from acp_proxy.core.money import NANO, decimal_text
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.sums.tallies import NO_BOUND
 from acp_proxy.metrics.exposition import AnyFamily, Buckets, Family, Histogram, exposition
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 from tests.metrics.scrapes import exporter
 
 # A NUL ends the text for Prometheus, and is replaced; what cannot be written as UTF-8 becomes a question mark.

@@ -15,7 +15,7 @@ from acp_proxy.ledger import Query, Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.sums.labels import Label
 from acp_proxy.metrics.labels import MOST, Labels
-from tests.ledger.rows import ALICE, BOB, line, row
+from harness.rows import ALICE, BOB, line, row
 from tests.ledger.strategies import any_row
 from tests.metrics.scrapes import Scraped, configuration, scrape
 

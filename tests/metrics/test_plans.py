@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.windows import HOUR, SECOND
 from acp_proxy.ledger import open_ledger
-from tests.ledger.rows import ALICE, BOB, NOON, row
+from harness.rows import ALICE, BOB, NOON, row
 from tests.metrics.scrapes import Scraped, configuration, scrape
 
 USED, RESET = "acp_proxy_plan_used_ratio", "acp_proxy_plan_reset_timestamp_seconds"

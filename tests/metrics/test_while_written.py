@@ -10,8 +10,9 @@ from acp_proxy.config import Config
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.writer import open_journal
+from harness.rows import row
 from tests.ledger.processes import Process
-from tests.ledger.rows import Warnings, row
+from tests.ledger.warned import Warnings
 from tests.metrics.scrapes import Scraped, exporter, scrape
 
 WRITERS, ROWS = 8, 25

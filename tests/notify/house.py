@@ -16,9 +16,10 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.notify.destinations import destinations
 from acp_proxy.notify.notifier import Notifier
+from harness.rows import NOON
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import account
-from tests.ledger.rows import NOON, Warnings
+from tests.ledger.warned import Warnings
 
 SECONDS = 10**9
 

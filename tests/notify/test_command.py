@@ -13,7 +13,7 @@ from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.notices import Result
 from acp_proxy.notify.destinations import destination
-from tests.ledger.rows import MINUTE
+from harness.rows import MINUTE
 from tests.notify.house import notice
 from tests.notify.receiver import Receiver, answer, receiving
 from tests.serve.house import Home

@@ -30,9 +30,9 @@ from acp_proxy.core.plans import FULL, PlanState, PlanWindow
 from acp_proxy.core.windows import DAY
 from acp_proxy.notify import texts
 from acp_proxy.notify.formats import body, signature
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import account
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 FORMATS: tuple[Format, ...] = ("json", "slack", "teams", "discord")
 STANDING = Standing(

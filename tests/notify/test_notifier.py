@@ -23,7 +23,8 @@ from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.notify.destinations import destinations
 from acp_proxy.notify.notifier import Notifier
 from harness.ports import free_port
-from tests.ledger.rows import NOON, Warnings
+from harness.rows import NOON
+from tests.ledger.warned import Warnings
 from tests.notify.house import SECONDS, Clock, channel, desk, notice
 from tests.notify.receiver import DRIP, HANG, answer, receiving
 

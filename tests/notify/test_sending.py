@@ -15,7 +15,7 @@ from acp_proxy.notify.destinations import destination
 from acp_proxy.notify.formats import body
 from acp_proxy.notify.posting import words
 from acp_proxy.notify.sending import Sender
-from tests.ledger.rows import NOON
+from harness.rows import NOON
 from tests.notify.house import channel, notice
 from tests.notify.receiver import answer, receiving
 

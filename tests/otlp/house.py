@@ -14,7 +14,8 @@ from acp_proxy.metrics import Exporter
 from acp_proxy.otlp.exporting import Exporting
 from acp_proxy.otlp.settings import Signal, settings_of
 from acp_proxy.otlp.stream import Stream
-from tests.ledger.rows import NOON, Warnings
+from harness.rows import NOON
+from tests.ledger.warned import Warnings
 from tests.metrics.scrapes import configuration
 from tests.notify.house import Clock
 from tests.notify.receiver import Receiver

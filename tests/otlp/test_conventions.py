@@ -18,7 +18,7 @@ from acp_proxy.otlp.providers import provider
 from acp_proxy.otlp.settings import SIGNALS
 from acp_proxy.system.ids import uuid7
 from harness.otlp import each_metric, metrics_of, records_of, spans_of, values_of
-from tests.ledger.rows import NOON, line, row
+from harness.rows import NOON, line, row
 from tests.notify.receiver import receiving
 from tests.otlp.house import house
 

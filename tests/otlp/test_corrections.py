@@ -13,7 +13,7 @@ from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.system.ids import uuid7
 from harness.otlp import in_prometheus, records_of, spans_of, values_of
-from tests.ledger.rows import MINUTE, NOON, line, row
+from harness.rows import MINUTE, NOON, line, row
 from tests.notify.receiver import Receiver, answer, receiving
 from tests.otlp.house import House, house
 

@@ -13,7 +13,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.otlp.common import Source
 from acp_proxy.otlp.metrics import Interval, metrics
 from harness.otlp import in_prometheus
-from tests.ledger.rows import MINUTE, NOON, line, row
+from harness.rows import MINUTE, NOON, line, row
 from tests.metrics.scrapes import configuration, exporter
 
 ROOT = Path(__file__).parents[2]

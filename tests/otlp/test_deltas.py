@@ -9,7 +9,7 @@ from pathlib import Path
 from acp_proxy.ledger import open_ledger
 from acp_proxy.otlp.metrics import DELTA
 from harness.otlp import each_metric, in_prometheus
-from tests.ledger.rows import MINUTE, NOON, line, row
+from harness.rows import MINUTE, NOON, line, row
 from tests.metrics.scrapes import Scraped, exporter
 from tests.notify.receiver import Receiver, answer, receiving
 from tests.otlp.house import Clock, House, house

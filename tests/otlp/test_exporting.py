@@ -9,7 +9,7 @@ from acp_proxy.otlp.outgoing import LEASE
 from acp_proxy.otlp.stream import Stream
 from harness.otlp import in_prometheus, resource_of
 from harness.ports import free_port
-from tests.ledger.rows import MINUTE, line, row
+from harness.rows import MINUTE, line, row
 from tests.notify.receiver import DRIP, HANG, Receiver, answer, receiving
 from tests.otlp.house import House, house
 

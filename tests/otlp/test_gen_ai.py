@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from acp_proxy.core.entry import ToolCall, ToolSum, Work
 from acp_proxy.ledger import Row
 from acp_proxy.system.ids import uuid7
 from harness.otlp import each_metric, values_of
-from tests.ledger.rows import NOON, line, row
+from harness.rows import NOON, line, row
 from tests.notify.receiver import Receiver, receiving
 from tests.otlp.house import house
 
@@ -22,8 +21,7 @@ OLDER = "[otlp]\ntoken_histogram = true\n"
 
 
 def turn(number: int, work: Work | None = None) -> Row:
-    found = row(line("claude-opus-5-5", "1", "USD", **ALL), id=uuid7(NOON + number))
-    return replace(found, entry=replace(found.entry, work=work))
+    return row(line("claude-opus-5-5", "1", "USD", **ALL), id=uuid7(NOON + number), work=work)
 
 
 def last(receiver: Receiver) -> dict[str, Metric]:

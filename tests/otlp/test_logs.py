@@ -13,7 +13,7 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.system.ids import uuid7
 from harness.otlp import records_of, values_of
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.notify.house import notice
 from tests.notify.receiver import Receiver, receiving
 from tests.otlp.house import House, house

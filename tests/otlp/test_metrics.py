@@ -12,7 +12,7 @@ from acp_proxy.ledger.sums.tallies import Tally
 from acp_proxy.otlp.common import Source
 from acp_proxy.otlp.metrics import CUMULATIVE, Interval, metrics
 from harness.otlp import each_metric, in_prometheus, resource_of, values_of
-from tests.ledger.rows import BOB, NOON, line, row
+from harness.rows import BOB, NOON, line, row
 from tests.metrics.scrapes import Scraped, configuration, exporter
 
 SOURCE = Source({"service.name": "acp-proxy", "service.instance.id": "one"}, "acp_proxy", "1")

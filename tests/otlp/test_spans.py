@@ -12,16 +12,15 @@ from acp_proxy.core.entry import IMPORT, ToolCall, ToolSum, Work
 from acp_proxy.ledger import Row
 from acp_proxy.system.ids import uuid7
 from harness.otlp import spans_of, values_of
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
+from harness.rows import ALICE, MINUTE, NOON, amended, line, row
 from tests.notify.receiver import Receiver, answer, receiving
 from tests.otlp.house import Clock, House, house
 
 HOUR = 60 * MINUTE
 
 
-def turn(number: int = 0, *lines: Any, stop_reason: str = "end_turn", **fields: Any) -> Row:
-    found = row(*(lines or (line("claude-opus-5-5", input=number + 1),)), id=uuid7(NOON + number), **fields)
-    return replace(found, entry=replace(found.entry, stop_reason=stop_reason))
+def turn(number: int = 0, *lines: Any, **fields: Any) -> Row:
+    return row(*(lines or (line("claude-opus-5-5", input=number + 1),)), id=uuid7(NOON + number), **fields)
 
 
 def sent(receiver: Receiver) -> list[Span]:
@@ -81,7 +80,7 @@ async def test_tool_calls_are_children_of_their_turn_and_the_turn_one_of_the_edi
     of_turn = turn()
     async with receiving() as receiver, house(tmp_path, receiver) as at:
         await begin(at)
-        at.append(replace(of_turn, entry=replace(of_turn.entry, work=work)))
+        at.append(amended(of_turn, work=work))
         await at.stream("traces").round()
         whole, *calls = sent(receiver)
         assert (whole.trace_id.hex(), whole.parent_span_id.hex()) == ("ab" * 16, "cd" * 8)

@@ -13,7 +13,7 @@ import pytest
 from acp_proxy.ledger import open_ledger
 from harness.daemons import SECONDS, started
 from harness.ports import free_port
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 from tests.metrics.scrapes import Scraped
 
 pytestmark = pytest.mark.needs("prometheus-node-exporter")

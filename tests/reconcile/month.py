@@ -18,8 +18,8 @@ from acp_proxy.reconcile import Finding, Reconciliation, reconcile
 from acp_proxy.reconcile.cells import Side
 from acp_proxy.reconcile.prices import cost, rates_on
 from harness.recordings import RECORDINGS, metered_by
+from harness.rows import ALICE, BOB, MINUTE
 from tests.bills.made import Call
-from tests.ledger.rows import ALICE, BOB, MINUTE
 
 FIRST = 20_758  # 2026-11-01
 DAYS = 30

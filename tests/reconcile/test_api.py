@@ -20,8 +20,8 @@ from acp_proxy.reconcile.api.keys import key_of
 from acp_proxy.reconcile.api.listings import PROVIDED, WITH_API, ApiOf, Listing, listings
 from acp_proxy.reconcile.api.pages import pages
 from acp_proxy.system.errors import UsageError
+from harness.rows import line, row
 from tests.bills.made import FORMS, Call, anthropic
-from tests.ledger.rows import line, row
 from tests.reconcile.month import FIRST, priced
 from tests.reconcile.provider import KEY, Reply, Wire, paged, said, serving
 

@@ -18,8 +18,8 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import captures, open_ledger
 from acp_proxy.ledger.captures import Capture
 from acp_proxy.reconcile import formats
+from harness.rows import line, row
 from tests.bills.made import Call, anthropic, spreadsheet
-from tests.ledger.rows import line, row
 from tests.reconcile.month import FIRST, calls_of, priced, reconciled, rows
 
 USED = [row(line("claude-sonnet-5", "0.002", input=1000, output=10), at=FIRST * DAY)]

@@ -17,6 +17,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY as A_DAY
 from acp_proxy.ledger import Row
 from acp_proxy.reconcile import Finding, Reconciliation
+from harness.rows import amended
 from tests.bills.made import Call, anthropic
 from tests.reconcile.month import CATALOG, DAYS, FIRST, calls_of, priced, reconciled, rows, whole_month
 
@@ -29,7 +30,7 @@ Named = tuple[str, str | None, frozenset[int], int]  # kind, model, days, tokens
 def at_list_price(row: Row) -> Row:
     """So that what agents told of costs is no difference."""
     lines = tuple(_listed(row, line) for line in row.entry.lines)
-    return replace(row, entry=replace(row.entry, lines=lines))
+    return amended(row, lines=lines)
 
 
 def _listed(row: Row, line: UsageLine) -> UsageLine:

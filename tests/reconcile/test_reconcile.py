@@ -21,8 +21,8 @@ from acp_proxy.core.windows import DAY as A_DAY
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.reconcile import reconcile
 from acp_proxy.system.errors import UsageError
+from harness.rows import MINUTE, amended, line, row
 from tests.bills.made import FORMS, Call, anthropic, openai
-from tests.ledger.rows import MINUTE, line, row
 from tests.reconcile.month import (
     CATALOG,
     DAYS,
@@ -184,12 +184,11 @@ def test_agents_that_tell_the_cost_of_an_hour_themselves_leave_nothing_to_say_of
 
 
 def test_a_turn_that_runs_over_midnight_is_no_omission(tmp_path: Path) -> None:
-    late = row(priced_line(input=1000, output=10), at=(FIRST + 1) * A_DAY - 5 * MINUTE)
-    late = replace(late, entry=replace(late.entry, ended_at=(FIRST + 1) * A_DAY + MINUTE))
+    late = row(priced_line(input=1000, output=10), at=(FIRST + 1) * A_DAY - 5 * MINUTE, took=6 * MINUTE)
     calls = [Call(FIRST, tokens=(600, 0, 0, 0, 5)), Call(FIRST + 1, tokens=(400, 0, 0, 0, 5))]
     (only,) = certain(reconciled(tmp_path, [late], anthropic(list(map(priced, calls)))))
     assert (only.kind, only.tokens) == ("midnight", 405)
-    on_time = replace(late, entry=replace(late.entry, id="other", ended_at=(FIRST + 1) * A_DAY - MINUTE))
+    on_time = amended(late, id="other", ended_at=(FIRST + 1) * A_DAY - MINUTE)
     other = tmp_path / "other"
     other.mkdir()
     found = certain(reconciled(other, [on_time], anthropic(list(map(priced, calls)))))

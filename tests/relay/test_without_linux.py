@@ -152,7 +152,7 @@ def test_a_journal_takes_no_more_than_there_is_room_for(tmp_path: Path) -> None:
 import resource
 from pathlib import Path
 from acp_proxy.ledger.journal.writer import FIRST_SIZE, open_journal
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 resource.setrlimit(resource.RLIMIT_FSIZE, (FIRST_SIZE + 100_000, FIRST_SIZE + 100_000))
 journal = open_journal([Path({str(tmp_path)!r})], "sqlite:////l", print)
 kept = 0

@@ -20,7 +20,7 @@ from acp_proxy.report import spreadsheet, tables
 from acp_proxy.status import formats
 from acp_proxy.status.overview import status
 from acp_proxy.text.times import UTC_ZONE
-from tests.ledger.rows import ALICE, BOB, NOON, line, row
+from harness.rows import ALICE, BOB, NOON, line, row
 from tests.metrics.scrapes import configuration, scrape
 from tests.report.house import as_json, found
 

@@ -12,7 +12,7 @@ from acp_proxy.core.entry import IMPORT
 from acp_proxy.ledger import Ledger, Query
 from acp_proxy.report import coverage
 from acp_proxy.text import times
-from tests.ledger.rows import ALICE, NOON, line, row
+from harness.rows import ALICE, NOON, line, row
 
 CLAUDE = replace(ALICE, agent="@agentclientprotocol/claude-agent-acp")
 BESIDE = replace(ALICE, agent="claude-code", client=IMPORT)

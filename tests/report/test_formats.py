@@ -14,7 +14,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import Ledger, Query
 from acp_proxy.report import BY, formats, spreadsheet
 from acp_proxy.text import times
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
+from harness.rows import ALICE, MINUTE, NOON, line, row
 from tests.report.house import as_json, found
 
 HOUR = 60 * MINUTE
@@ -130,8 +130,7 @@ def test_csv_has_the_same_columns_whatever_the_rows_are(ledger: Ledger, by: str)
 
 
 def test_csv_leaves_empty_what_a_row_does_not_have(ledger: Ledger) -> None:
-    bare = row(line(None), kind="autonomous")
-    bare = replace(bare, entry=replace(bare.entry, stop_reason=None))
+    bare = row(line(None), kind="autonomous", stop_reason=None)
     (only,) = csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(found(ledger, "turn", bare)))))
     assert {only[name] for name in ("model", "stop_reason", "message_id", "context_used", "context_size")} == {""}
 
@@ -161,8 +160,7 @@ def test_what_a_spreadsheet_would_take_for_a_formula_is_quoted(text: str) -> Non
 def test_no_name_of_a_turn_is_a_formula_either(ledger: Ledger) -> None:
     evil = "=1+1"
     origin = replace(ALICE, user=evil, team=evil, project=evil, agent=evil, agent_version=evil, client=evil)
-    made = row(line(evil), origin=origin, session=evil, message_id=evil)
-    made = replace(made, entry=replace(made.entry, stop_reason=evil))
+    made = row(line(evil), origin=origin, session=evil, message_id=evil, stop_reason=evil)
     (only,) = csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(found(ledger, "turn", made)))))
     names = ["session", "agent", "agent_version", "client", "user", "team", "project", "model"]
     assert {only[name] for name in (*names, "stop_reason", "message_id")} == {f"'{evil}"}

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.report import report
 from acp_proxy.text import times
-from tests.ledger.rows import MINUTE, NOON, line, row
+from harness.rows import MINUTE, NOON, line, row
 
 QUARTER_HOUR = 15 * MINUTE
 DAY = 96 * QUARTER_HOUR
@@ -44,8 +43,7 @@ def test_a_row_is_in_the_period_of_its_start(
 
 def test_a_row_that_ended_before_it_began_is_not_lost(tmp_path: Path) -> None:
     """The clock was set back while a turn ran."""
-    late = row(at=NOON + 20 * DAY)
-    late = replace(late, entry=replace(late.entry, ended_at=NOON))
+    late = row(at=NOON + 20 * DAY, took=-20 * DAY)
     assert turns(tmp_path, "week", "UTC", Query(), [row(), late]) == {"2026-W47": 1, "2026-W50": 1}
 
 

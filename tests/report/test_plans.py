@@ -22,7 +22,7 @@ from acp_proxy.status import formats
 from acp_proxy.status.overview import Status
 from acp_proxy.text.plans import state_text, warning, window_name
 from acp_proxy.text.times import UTC_ZONE
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON
+from harness.rows import ALICE, BOB, MINUTE, NOON
 
 END = NOON + 2 * HOUR
 FIVE = PlanWindow("five_hour", FULL * 62 // 100, "allowed", END, "rejected", NOON)

@@ -18,7 +18,7 @@ from acp_proxy.ledger import LedgerError, Query, open_ledger
 from acp_proxy.report import ordered, report, tables, turn_line
 from acp_proxy.report.ranked import ranked_turns
 from acp_proxy.text.times import UTC_ZONE
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 MOST = 2**63 - 1
 AMOUNTS = st.sampled_from([0, 1, 2, 10**9, MOST]) | st.integers(-MOST, MOST)

@@ -15,7 +15,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, open_ledger
 from acp_proxy.report import BY, query, report, spreadsheet
 from acp_proxy.text import times
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.report.house import as_json, found, keys
 
 HOUR = 60 * MINUTE

@@ -21,7 +21,7 @@ from acp_proxy.report.context_plot import HEIGHT, context_plot
 from acp_proxy.report.session import NoSuchSession, SessionReport, session_report
 from acp_proxy.text import times
 from acp_proxy.text.figures import width_of
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
 MINE = (("organisation", "default"), ("user", "alice"))

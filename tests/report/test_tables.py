@@ -12,7 +12,7 @@ from acp_proxy.ledger import Ledger, Query
 from acp_proxy.report import BY, formats, report, spreadsheet, tables
 from acp_proxy.text import times
 from acp_proxy.text.figures import width_of
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from harness.rows import ALICE, BOB, MINUTE, NOON, amended, line, row
 from tests.report.house import as_json, found
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jname\x9b31m\u202e\n"
@@ -84,10 +84,7 @@ def test_a_turn_or_session_is_told_by_what_it_was_and_how_it_ended(ledger: Ledge
     used = line("opus", "2", input=900, cached_read=100, output=50)
     stopped = row(used, context_used=150, context_size=1000, state=state)
     unasked = row(line(None, None), origin=codex, session="s2", at=NOON + MINUTE, kind="autonomous")
-    rows = [
-        replace(each, entry=replace(each.entry, stop_reason=reason))
-        for each, reason in ((stopped, "cancelled"), (unasked, None))
-    ]
+    rows = [amended(each, stop_reason=reason) for each, reason in ((stopped, "cancelled"), (unasked, None))]
     other = row(line("haiku", "3", "credits"), origin=codex, session="s2", at=NOON + 2 * MINUTE)
     table, _, _ = "".join(tables.plain(found(ledger, by, *rows, other))).partition("\n\n")
     assert [re.sub(" {2,}", "|", each) for each in table.splitlines()] == lines

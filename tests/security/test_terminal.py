@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.report import BY
-from tests.ledger.rows import ALICE, MINUTE, line, row
+from harness.rows import ALICE, MINUTE, line, row
 from tests.machine import COMMAND
 from tests.serve.house import Home
 

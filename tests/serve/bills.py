@@ -9,8 +9,8 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.ledger import open_ledger
 from acp_proxy.reconcile import reconcile
 from acp_proxy.reconcile.command import keep
+from harness.rows import MINUTE, line, row
 from tests.bills.made import Call, anthropic
-from tests.ledger.rows import MINUTE, line, row
 from tests.reconcile.month import FIRST, priced, whole_month
 from tests.serve.house import Home
 

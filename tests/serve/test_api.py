@@ -25,7 +25,8 @@ from acp_proxy.serve.assets import page_assets
 from acp_proxy.serve.session_order import SORTS
 from acp_proxy.system.project import project_of
 from acp_proxy.text import times
-from tests.ledger.rows import ALICE, BOB, Warnings, line, row
+from harness.rows import ALICE, BOB, line, row
+from tests.ledger.warned import Warnings
 from tests.serve.house import Home, Served
 
 pytestmark = pytest.mark.xdist_group("api")  # one server for all tests of it

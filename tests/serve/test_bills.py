@@ -11,7 +11,7 @@ import pytest
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import captures, open_ledger
 from acp_proxy.ledger.captures import Capture
-from tests.ledger.rows import NOON
+from harness.rows import NOON
 from tests.serve.bills import bill
 from tests.serve.house import Home
 

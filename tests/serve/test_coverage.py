@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import IMPORT
 from acp_proxy.core.windows import DAY
 from harness.daemons import until
-from tests.ledger.rows import ALICE, NOON, line, row
+from harness.rows import ALICE, NOON, line, row
 from tests.serve.house import Home
 
 CLAUDE = replace(ALICE, agent="@agentclientprotocol/claude-agent-acp")

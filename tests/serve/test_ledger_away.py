@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from acp_proxy.ledger import open_ledger
 from acp_proxy.serve.connections import MOST
 from harness.postgres import running
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 from tests.pace import slower
 from tests.serve.house import Home, Served
 

@@ -11,8 +11,9 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.report import session_key
 from acp_proxy.serve.live import attended_sessions, running_turns
+from harness.rows import ALICE, NOON, row
 from tests.ledger.holds import CAP, ELSEWHERE, GONE, hold
-from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.ledger.warned import Warnings
 
 
 def test_a_turn_whose_proxy_is_gone_does_not_run_and_one_on_another_host_may(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from acp_proxy.serve.questions import BadQuestionError
 from acp_proxy.serve.session_order import Wanted
 from acp_proxy.serve.sessions import ACTIVE, RecentSessions, States
 from acp_proxy.text.times import milliseconds
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
+from harness.rows import ALICE, MINUTE, NOON, line, row
 
 OTHERS = replace(ALICE, organisation="another")
 
@@ -127,9 +127,9 @@ def test_a_place_that_no_page_has_named_is_a_bad_question(ledger: BudgetLedger, 
 
 
 def test_a_turn_says_where_its_time_went_if_that_is_known(ledger: BudgetLedger) -> None:
-    known, unknown = row(id="a"), row(id="b")
     work = Work(None, (), (ToolSum("execute", 2, 1, 9000),), busy=8000, waited=5000)
-    ledger.append([replace(known, entry=replace(known.entry, work=work)), unknown])
+    known = row(id="a", work=work)
+    ledger.append([known, row(id="b")])
     turns = RecentSessions(ledger, "default").one(key_of(known))["turns"]
     assert [turn["work"] for turn in turns] == [
         {"tools": 8000, "waited": 5000, "calls": [{"kind": "execute", "count": 2, "failed": 1, "took": 9000}]},

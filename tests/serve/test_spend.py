@@ -11,7 +11,7 @@ from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.serve.spend import spend
 from acp_proxy.serve.sums import KeptSums
 from acp_proxy.text import times
-from tests.ledger.rows import BOB, MINUTE, NOON, line, row
+from harness.rows import BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR

@@ -17,7 +17,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.serve.spend import spend
 from acp_proxy.serve.sums import KeptSums
 from acp_proxy.text import times
-from tests.ledger.rows import NOON, line, row
+from harness.rows import NOON, line, row
 
 HOUR = 3600 * 10**9
 DAY = 24 * HOUR

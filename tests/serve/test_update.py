@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 from tests.serve.house import Home, Served
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ import pytest
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sqlite.version import STEPS
-from tests.ledger.rows import MINUTE, line, row
+from harness.rows import MINUTE, line, row
 
 ROOT = Path(__file__).parents[2]
 WRITING = {

@@ -29,8 +29,9 @@ from acp_proxy.report import Line
 from acp_proxy.status import cache, formats
 from acp_proxy.status.overview import FIELDS, Status, status
 from acp_proxy.text import times
+from harness.rows import BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget
-from tests.ledger.rows import BOB, MINUTE, NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 from tests.midday import midday
 
 ROOT = Path(__file__).parents[2]

@@ -9,18 +9,19 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Standing
 from acp_proxy.core.budget.charge import PRESUMED, SoFar, charge, charge_so_far, uncounted
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.usage import Usage
+from harness.rows import row
 from tests.core.accounts import ALICE, NOW, account, budget, instant, usd
 
 ORIGIN = Origin("acme", "alice", "core", "shop", "laptop", "claude", "1.0", "zed")
 OPUS = UsageLine("opus", Usage(100, 20, 3), Money.of("0.5", "USD"))
 HAIKU = UsageLine("haiku", Usage(output=7), Money.of("0.25", "USD"))
 UNPRICED = UsageLine("unknown", Usage(1000))
-ROW = Entry("t1", "s1", "turn", NOW, NOW + 1, "end_turn", (OPUS, HAIKU), "agent", "computed")
+ROW = row(OPUS, HAIKU, id="t1", at=NOW, took=1).entry
 
 
 @pytest.mark.parametrize(

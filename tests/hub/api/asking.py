@@ -20,9 +20,9 @@ from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sums.tallies import Tally
+from harness.rows import MINUTE, NOON, row
 from tests.core.accounts import budget
 from tests.ledger.holds import account
-from tests.ledger.rows import MINUTE, NOON, row
 
 _OWNER = Owner("laptop", 1, "1")
 _WINDOW = PlanWindow("five_hour", 1, None, None, None, NOON)

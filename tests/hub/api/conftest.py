@@ -16,7 +16,7 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.hub.connection import written
 from acp_proxy.ledger.hub.wire import Call
 from harness import hub
-from tests.ledger.rows import ALICE, NOON, row
+from harness.rows import ALICE, NOON, row
 
 MALLORY = replace(ALICE, user="mallory", team="red", project="shop")
 BOB = replace(ALICE, user="bob", team="blue", project="secret-of-bob")

@@ -18,8 +18,8 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.hub import asking
 from acp_proxy.ledger.notices import Subscription
 from acp_proxy.system.decoding import json_decoder
+from harness.rows import NOON
 from tests.hub.api.conftest import Ask
-from tests.ledger.rows import NOON
 
 WISH = Wish("r1", "admin", "daily", "user", "bob", 5_000_000_000, "USD", "the release")
 APPROVE = Decision("r1", approve=True, until=NOON + 2 * HOUR)

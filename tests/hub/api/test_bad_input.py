@@ -15,8 +15,8 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, Row
 from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.system.decoding import json_decoder
+from harness.rows import NOON, line, row
 from tests.hub.api.conftest import Ask
-from tests.ledger.rows import NOON, line, row
 
 
 def _with_line(**fields: object) -> Row:

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import Origin, UsageSource
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.hub import questions
+from harness.rows import MINUTE, NOON, amended, line, row
 from tests.hub.api.conftest import BOB, MALLORY, Ask
-from tests.ledger.rows import MINUTE, NOON, line, row
 
 OTHERS = ("finance", "lead", "developer", "service")
 
@@ -32,8 +32,8 @@ def turn(ledger: str, address: str) -> Callable[..., Row]:
 
 
 def completed(before: Row, tokens: int = 500, **changes: Any) -> Row:
-    entry = replace(before.entry, lines=(line(cost="0.5", input=tokens),), usage_source="agent", detail="from a book")
-    return replace(before, entry=replace(entry, **changes))
+    told = {"lines": (line(cost="0.5", input=tokens),), "usage_source": "agent", "detail": "from a book"}
+    return amended(before, **{**told, **changes})
 
 
 def as_kept(ledger: str) -> Row:
@@ -105,7 +105,7 @@ def test_a_row_that_was_corrected_meanwhile_and_one_that_is_not_there_stay(
     before = turn()
     other = completed(before, usage_source="partial")
     assert ask("developer", questions.CORRECT, correction(other, completed(before))) == (200, b'{"done":false}')
-    unknown = replace(before, entry=replace(before.entry, id="unknown"))
+    unknown = amended(before, id="unknown")
     assert ask("developer", questions.CORRECT, correction(unknown, completed(unknown))) == (200, b'{"done":false}')
     assert as_kept(ledger).entry == before.entry
 

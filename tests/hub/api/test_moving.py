@@ -17,10 +17,11 @@ from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.writing.copying import Copied, copy
 from acp_proxy.system.decoding import json_decoder
 from harness import hub
+from harness.rows import ALICE, BOB, NOON, row
 from tests.core.accounts import budget
 from tests.hub.api.conftest import Ask
 from tests.ledger.holds import account
-from tests.ledger.rows import ALICE, BOB, NOON, Warnings, row
+from tests.ledger.warned import Warnings
 
 PEOPLE = {
     "root": Identity("root", "default", None, "administrator"),

@@ -16,9 +16,9 @@ from acp_proxy.ledger.hub import asking, questions, wire
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.system.decoding import json_decoder
 from harness import hub
+from harness.rows import NOON, row
 from tests.hub.api.asking import about, everybody
 from tests.hub.api.conftest import BOB, MALLORY, PEOPLE, ROLES, Ask
-from tests.ledger.rows import NOON, row
 
 OF_ALL = ("administrator", "finance")
 _BY_ID = (spending.FIND, spending.DELETE, spending.REQUEST, spending.APPROVE, spending.DENY)

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from acp_proxy.ledger.hub import wire
 from acp_proxy.system.decoding import json_decoder
+from harness.rows import row
 from tests.hub.api.conftest import Ask
-from tests.ledger.rows import row
 
 SLOW = 40  # more than the threads that a hub answers with
 

@@ -21,9 +21,9 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.hub import asking, wire
 from acp_proxy.ledger.hub.wire import Admitted
 from acp_proxy.system.decoding import json_decoder
+from harness.rows import NOON
 from tests.hub.api.asking import about
 from tests.hub.api.conftest import BOB, PEOPLE, Ask
-from tests.ledger.rows import NOON
 
 LIMITS = "/v1/organizations/spend_limits"
 REQUESTS = "/v1/organizations/spend_limit_increase_requests"

@@ -30,7 +30,7 @@ from acp_proxy.hub.store.tokens import Asked
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.hub import asking
 from harness.daemons import until
-from tests.ledger.rows import ALICE, line, row
+from harness.rows import ALICE, line, row
 
 HOUR = 3600 * 10**9
 ROLES: tuple[Role, ...] = ("administrator", "finance", "lead", "developer", "service")

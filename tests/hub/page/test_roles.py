@@ -18,8 +18,8 @@ from acp_proxy.hub.page.figures import VIEWS
 from acp_proxy.ledger import captures, open_ledger
 from acp_proxy.ledger.captures import Capture
 from harness.daemons import until
+from harness.rows import line, row
 from tests.hub.page.house import ORIGINS, ROLES, Answer, Hub, cookie_of
-from tests.ledger.rows import line, row
 
 _OF = {user: (f"project-of-{user}", f"title of {user}", f"s-{user}") for user in ORIGINS}
 _COSTS = {"mallory": "1.17", "ruby": "2.27", "bob": "3.37"}

@@ -30,8 +30,9 @@ from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.system.ids import uuid7
 from acp_proxy.text.plan_budgets import exceeded, refusal
 from acp_proxy.text.times import UTC_ZONE, zone_info
+from harness.rows import NOON
 from tests.ends import SESSION, Ends, answer, prompt, request
-from tests.ledger.rows import NOON, Warnings
+from tests.ledger.warned import Warnings
 
 ALICE = Origin("default", "alice", "core", "web", "laptop", "someone", None, None)
 SECONDS = 10**9

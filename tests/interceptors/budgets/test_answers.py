@@ -13,8 +13,9 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.hub.identity import Identity
 from acp_proxy.ledger.hub.ledger import HubLedger
 from harness import hub
+from harness.rows import NOON
 from tests.interceptors.budgets.house import House, daily, house
-from tests.ledger.rows import NOON, Warnings
+from tests.ledger.warned import Warnings
 
 PEOPLE = {
     "alice": Identity("alice", "default", "core", "developer"),

@@ -14,7 +14,7 @@ from acp_proxy.interceptors.budgets.circuit_breaker import CircuitBreaker
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
-from tests.ledger.rows import Warnings
+from tests.ledger.warned import Warnings
 
 TIMEOUT = 20.0  # seconds
 

@@ -16,10 +16,10 @@ from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import DAY, Window, WindowName
 from acp_proxy.ledger.notices import Subscription
+from harness.rows import NOON
 from tests.core.story import PRICES
 from tests.ends import SESSION, answer, request, update
 from tests.interceptors.budgets.house import SECONDS, House, daily, house, validator
-from tests.ledger.rows import NOON
 
 
 def check(made: House, version: int) -> None:

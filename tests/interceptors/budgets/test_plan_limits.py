@@ -14,9 +14,9 @@ from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import HOUR, SECOND
 from acp_proxy.ledger.notices import Subscription
+from harness.rows import NOON
 from tests.ends import SESSION, request, update
 from tests.interceptors.budgets.house import ALICE, House, daily, house
-from tests.ledger.rows import NOON
 
 KEEP = PlanBudget("keep", "user", "five_hour", 80)
 UNPAID = PlanBudget("unpaid", "user", "five_hour", 100, on_overage="deny")

@@ -13,9 +13,9 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from harness.rows import ALICE, BOB, line, row
 from tests.core.accounts import usd
 from tests.ledger.holds import CAP, account
-from tests.ledger.rows import ALICE, BOB, line, row
 
 BOBS = replace(BOB, agent=ALICE.agent)
 

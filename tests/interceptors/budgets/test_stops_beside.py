@@ -12,9 +12,9 @@ from acp_proxy.core.budget import Budget
 from acp_proxy.core.notice import KINDS
 from acp_proxy.core.windows import DAY, Window
 from acp_proxy.ledger.notices import Subscription
+from harness.rows import NOON
 from tests.ends import answer, chunk
 from tests.interceptors.budgets.house import CANCEL, CANCELLED, SMALL, daily, house, own, permission, usd
-from tests.ledger.rows import NOON
 
 STOPPING: dict[str, Any] = {"hold": SMALL, "thresholds": ()}
 

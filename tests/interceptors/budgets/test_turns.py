@@ -12,9 +12,9 @@ from acp_proxy.core.events import ContextChanged
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
 from acp_proxy.interceptors.budgets.running_turns import Running, Turns
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
-from tests.ledger.holds import CAP, account
-from tests.ledger.rows import ALICE, NOON, NOTHING_KNOWN, ended, line, row
+from tests.ledger.holds import CAP, NOTHING_KNOWN, account, ended
 
 OF_RUN = account(budget("1 USD", "total", "--budget", layer="flag"))  # of process p1
 

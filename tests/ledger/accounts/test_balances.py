@@ -21,10 +21,10 @@ from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.accounts.balances import ANEW, TABLES
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.migrations import MIGRATIONS
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import Open
 from tests.ledger.holds import ELSEWHERE, account, any_rows, hold, keep, standing, unique
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.steps import undone_since
 
 DAY = 24 * HOUR

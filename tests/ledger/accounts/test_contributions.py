@@ -21,10 +21,10 @@ from acp_proxy.ledger.accounts.balances import kept_of, whose_are
 from acp_proxy.ledger.accounts.parts import Part, together
 from acp_proxy.ledger.accounts.spending import spent, spent_in_rows
 from acp_proxy.ledger.sql_ledger import SqlLedger
+from harness.rows import NOON
 from tests.core.accounts import budget
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import account, any_rows, hold, unique
-from tests.ledger.rows import NOON
 
 _organisations = count()
 _accounts = st.builds(

@@ -19,9 +19,9 @@ from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from harness.postgres import Server
+from harness.rows import NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import ELSEWHERE, account, any_rows, held, hold, keep, unique
-from tests.ledger.rows import NOON, line, row
 
 _organisations = count()
 _budgets = st.sampled_from(

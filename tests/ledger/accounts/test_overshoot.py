@@ -11,10 +11,10 @@ from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import OpenTurn, Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Overshoot
 from acp_proxy.ledger.owners import Owner
+from harness.rows import ALICE, BOB, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import AND_HUB, Open
 from tests.ledger.holds import CAP, ELSEWHERE, GONE, account, hold, overshot
-from tests.ledger.rows import ALICE, BOB, NOON, line, row
 
 pytestmark = AND_HUB
 

@@ -8,10 +8,10 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import CAP, account, hold, overshot
-from tests.ledger.rows import ALICE, NOON, line, row
 
 pytestmark = ONE_AT_A_TIME
 

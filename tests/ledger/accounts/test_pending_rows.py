@@ -26,10 +26,10 @@ from acp_proxy.ledger.writing.appending import Appending
 from acp_proxy.ledger.writing.at_once import Known
 from acp_proxy.system.ids import uuid7
 from harness.postgres import Server, asked
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.holds import ELSEWHERE, account, any_rows, hold, keep, standing, unique
-from tests.ledger.rows import ALICE, NOON, line, row
 from tests.ledger.steps import gone_since
 
 CAP = account(budget("9 USD"))

@@ -22,10 +22,10 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from acp_proxy.system.ids import uuid7
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import account, held, hold
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from acp_proxy.ledger.hub_address import canonical
 from harness import hub
 from harness.hub import AsAsked
 from harness.ports import free_port
-from tests.ledger.rows import row
+from harness.rows import row
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,9 @@ from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.hub.policy import Changes, Table
 from acp_proxy.ledger.owners import Owner
 from harness import hub
+from harness.rows import ALICE, NOON, row
 from tests.core.accounts import budget
 from tests.ledger.holds import account
-from tests.ledger.rows import ALICE, NOON, row
 
 PEOPLE = {
     "root": Identity("root", "default", None, "administrator"),

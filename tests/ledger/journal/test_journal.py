@@ -19,8 +19,9 @@ from acp_proxy.ledger.journal.recovery import journals_found, recover
 from acp_proxy.ledger.journal.writer import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
 from acp_proxy.ledger.places import foreign_file_system, journal_directories
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
+from harness.rows import line, row
 from tests.ledger.processes import Process
-from tests.ledger.rows import Warnings, line, row
+from tests.ledger.warned import Warnings
 
 
 @pytest.fixture

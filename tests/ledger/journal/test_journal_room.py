@@ -14,8 +14,9 @@ import pytest
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.journal.records import Contents, encode, head, read_journal, room
 from acp_proxy.ledger.journal.writer import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
+from harness.rows import line, row
 from tests.cases import each_of
-from tests.ledger.rows import Warnings, line, row
+from tests.ledger.warned import Warnings
 
 URL = "sqlite:////l"
 LARGE = 100_000  # bytes, about

@@ -10,7 +10,7 @@ import pytest
 
 from acp_proxy.ledger.journal import kept
 from acp_proxy.ledger.journal.kept import Kept, Write, Writer, left, take
-from tests.ledger.rows import row
+from harness.rows import row
 
 LEDGER, IDENTITY = "postgresql://db/ledger", "a1"
 

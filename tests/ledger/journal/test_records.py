@@ -24,7 +24,7 @@ from acp_proxy.ledger.journal.records import (
     room,
     tick_off,
 )
-from tests.ledger.rows import NOON, row
+from harness.rows import NOON, row
 from tests.ledger.strategies import any_row
 
 URL = "sqlite:////home/ä/ledger.db"

@@ -15,10 +15,11 @@ from acp_proxy.ledger.journal.abandoned import any_abandoned
 from acp_proxy.ledger.journal.records import commit, encode, head, room
 from acp_proxy.ledger.journal.recovery import append_all, pending, recover
 from acp_proxy.ledger.journal.writer import open_journal
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import CAP, GONE, held, hold
-from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 
 pytestmark = ONE_AT_A_TIME
 

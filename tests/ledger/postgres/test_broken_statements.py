@@ -15,10 +15,10 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from harness.faults.gate import Break, Gate, gated
 from harness.postgres import Server, asked
+from harness.rows import NOON, line, row
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.holds import hold
 from tests.ledger.postgres.works import NARROW, WIDE, WORKS, Work
-from tests.ledger.rows import NOON, line, row
 
 BREAKS = {
     "the connection ends before it": Break(0, "cut before"),

@@ -13,10 +13,10 @@ from acp_proxy.doctor.clocks import clock_trouble
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.open_turns import ABANDONED
+from harness.rows import MINUTE, line, row
 from tests.core.accounts import usd
 from tests.ledger.conftest import ISOLATIONS, PATIENCE
 from tests.ledger.holds import CAP, ELSEWHERE, hold
-from tests.ledger.rows import MINUTE, line, row
 
 APART = pytest.mark.parametrize("ahead", [-10 * MINUTE, -2 * SECOND, 10 * MINUTE, 5 * ABANDONED])
 pytestmark = pytest.mark.parametrize("url", ISOLATIONS, indirect=True)

@@ -17,9 +17,10 @@ from acp_proxy.ledger.worker import LedgerWorker
 from harness.daemons import until
 from harness.faults.link import Link, linked
 from harness.postgres import Server, asked
+from harness.rows import line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import CAP, account, held, hold
-from tests.ledger.rows import Warnings, line, row
+from tests.ledger.warned import Warnings
 
 
 @pytest.fixture

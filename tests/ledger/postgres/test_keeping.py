@@ -8,15 +8,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from acp_proxy.doctor.servers import server_findings
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.journal import kept
 from harness.postgres import Server, asked, name_of
+from harness.rows import ALICE, NOON, amended, line, row
 from tests.ledger.holds import CAP, held, hold
-from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 from tests.serve.house import Home as ServedHome
 
 GRANT = Grant("g1", "default", "user", "cap", None, 5, "USD", NOON, NOON + 1, "alice", "because")
@@ -137,7 +137,7 @@ def test_a_grant_is_given_again_once(ledger: BudgetLedger, backups: Backups) -> 
 
 def test_a_correction_is_made_again_once(ledger: BudgetLedger, backups: Backups) -> None:
     before = row(line("opus", "0.5"), id="1")
-    after = replace(before, entry=replace(before.entry, lines=(line("opus", "0.75"),)))
+    after = amended(before, lines=(line("opus", "0.75"),))
     ledger.append([before])
     backups.make()
     assert ledger.correct(before, after, NOON)

@@ -11,8 +11,8 @@ from acp_proxy.doctor.servers import server_findings
 from acp_proxy.ledger import Query, open_ledger
 from harness.pooler import pooler
 from harness.postgres import Server
+from harness.rows import NOON
 from tests.ledger.processes import Process
-from tests.ledger.rows import NOON
 
 pytestmark = pytest.mark.needs("pgbouncer")
 

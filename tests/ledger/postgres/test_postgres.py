@@ -37,12 +37,13 @@ from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.ledger.sums.reading import _sql_of_totals
 from harness.postgres import Server, asked, name_of, running
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, account, held, hold
 from tests.ledger.processes import Process
-from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 from tests.ledger.steps import gone_since
+from tests.ledger.warned import Warnings
 
 OPERATING = (Path(__file__).parents[3] / "docs/operating.md").read_text(encoding="utf-8")
 

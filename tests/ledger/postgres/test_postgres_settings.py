@@ -25,12 +25,13 @@ from acp_proxy.ledger.statements import Run
 from acp_proxy.serve.dead_proxies import DeadProxies
 from harness.daemons import until
 from harness.postgres import Server, asked, name_of, running
+from harness.rows import ALICE, NOON, row
 from tests.cases import each_of
 from tests.core.accounts import usd
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.postgres.roles import role
-from tests.ledger.rows import ALICE, NOON, Warnings, row
 from tests.ledger.steps import gone_since
+from tests.ledger.warned import Warnings
 from tests.notify.house import channel, desk, notice
 from tests.notify.receiver import receiving
 

@@ -13,7 +13,7 @@ import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from harness.postgres import asked, running
-from tests.ledger.rows import row
+from harness.rows import row
 
 
 @pytest.fixture(scope="module")

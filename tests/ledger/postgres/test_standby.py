@@ -24,9 +24,10 @@ from acp_proxy.ledger.places import canonical_url, journal_directories
 from harness.faults.link import linked
 from harness.faults.trial import BUDGET, Home, until
 from harness.postgres import Server, replicated
+from harness.rows import NOON, row
 from tests.core.accounts import usd
 from tests.ledger.holds import CAP, GONE, held, hold
-from tests.ledger.rows import NOON, Warnings, row
+from tests.ledger.warned import Warnings
 from tests.notify.house import channel, desk, notice
 from tests.notify.receiver import receiving
 from tests.serve.house import Home as ServedHome

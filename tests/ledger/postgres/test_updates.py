@@ -15,9 +15,9 @@ from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.sqlite.version import STEPS
 from acp_proxy.ledger.statements import Run
 from harness.postgres import Server, asked, name_of
+from harness.rows import row
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.postgres.roles import role
-from tests.ledger.rows import row
 from tests.ledger.steps import gone_since
 
 

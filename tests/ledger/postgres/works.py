@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from msgspec.structs import replace
-
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.ledger.accounts import pending_rows
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
+from harness.rows import ALICE, NOON, amended, line, row
 from tests.core.accounts import budget
 from tests.ledger.holds import GONE, account, hold
-from tests.ledger.rows import ALICE, NOON, line, row
 
 WIDE = account(budget("1000000 USD"))
 NARROW = account(budget("3 turns", name="narrow"))
@@ -80,7 +78,7 @@ def correct(ledger: BudgetLedger, number: int) -> None:
     before = row(line("opus", "0.25"), id=turn(number))
     ledger.append([before])
     lines = (line("opus", "0.5", input=7), line("haiku", "0.125"))
-    ledger.correct(before, replace(before, entry=replace(before.entry, lines=lines)), NOON)
+    ledger.correct(before, amended(before, lines=lines), NOON)
 
 
 def grant(ledger: BudgetLedger, number: int) -> object:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Entry, Origin, SessionState
+from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import Query, Row, Sums, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.dialects import SQLITE
@@ -25,9 +25,9 @@ from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.session_keys import TABLES, session_key
 from acp_proxy.report import Line, line_of_all
 from acp_proxy.report.ranked import ranked_sessions
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.conftest import AND_HUB
 from tests.ledger.holds import CAP, ELSEWHERE, hold
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.steps import undone_since
 
 HOUR = 60 * MINUTE
@@ -122,8 +122,7 @@ def test_the_last_sessions_are_found_by_title_user_or_project_in_any_case(ledger
 
 @AND_HUB
 def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> None:
-    entry = Entry("long", "long", "turn", NOON, NOON + 5 * HOUR, "end_turn", (line(),), "agent", "computed")
-    long = Row(ALICE, entry)
+    long = row(id="long", session="long", took=5 * HOUR)
     short = row(session="short", at=NOON + HOUR)
     ledger.append([long, short])
     assert last_turn_of(ledger, "alice") == short.entry.id

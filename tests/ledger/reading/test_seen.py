@@ -11,8 +11,8 @@ from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Query
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.columns import seen
+from harness.rows import ALICE, NOON, line, row
 from tests.ledger.conftest import AND_HUB
-from tests.ledger.rows import ALICE, NOON, line, row
 
 PEOPLE = {"alice": "core", "bob": "web", "carol": "web", "dave": None, "eve": "shop"}
 LED = Query(where=(("organisation", ALICE.organisation), seen("alice", ["web"])))

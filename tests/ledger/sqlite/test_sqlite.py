@@ -28,10 +28,11 @@ from acp_proxy.ledger.sqlite.file import connect, identity, patiently, refuse_ol
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from acp_proxy.ledger.sqlite.reader import SqliteReader
 from acp_proxy.ledger.writing.rows import costs_of
+from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget
 from tests.ledger.holds import GONE, account, hold
 from tests.ledger.processes import Process
-from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.warned import Warnings
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
 from acp_proxy.ledger.sums.tallies import NO_BOUND, TABLES, Tally
+from harness.rows import ALICE, BOB, MINUTE, NOON, amended, line, row
 from tests.ledger.conftest import AND_HUB, Open
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.steps import undone_since
 
 ORGANISATION = ALICE.organisation
@@ -92,7 +92,7 @@ class TestTallies:
 
     def test_times_and_contexts_that_make_no_sense_are_bounded(self, ledger: BudgetLedger) -> None:
         odd = row(context_used=2**53, context_size=1)
-        ledger.append([replace(odd, entry=replace(odd.entry, started_at=2**63 - 1, ended_at=-(2**63)))])
+        ledger.append([amended(odd, started_at=2**63 - 1, ended_at=-(2**63))])
         found = tallies(ledger)
         assert found["turn_duration_seconds", (ALICE.agent,), 10**9] == (1, 0)
         assert found["context_used_ratio", (ALICE.agent, "opus"), NO_BOUND] == (1, 1000 * 10**9)

@@ -16,8 +16,8 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.captures import Capture
 from acp_proxy.ledger.writing.copied_tables import COPIED, OF_ROWS, OF_THE_MOMENT
 from acp_proxy.ledger.writing.copying import copy
+from harness.rows import ALICE, MINUTE, NOON, amended, line, row
 from tests.ledger.conftest import ONE_AT_A_TIME
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 FIVE = PlanWindow("five_hour", FULL // 10, "allowed", NOON + 5 * HOUR, "rejected", NOON)
 LATER = replace(FIVE, used=FULL // 5, seen_at=NOON + MINUTE)
@@ -74,7 +74,7 @@ def test_a_row_that_was_corrected_after_a_copy_is_corrected_by_the_next(
     ledger.append([told, other])
     copy(ledger, file, titles=True)
     (before, _) = ledger.rows(Query())
-    assert ledger.correct(before, replace(before, entry=replace(before.entry, lines=(more,))), NOON + HOUR)
+    assert ledger.correct(before, amended(before, lines=(more,)), NOON + HOUR)
     copy(ledger, file, titles=True)
     copy(ledger, file, titles=True)
     assert list(file.rows(Query())) == list(ledger.rows(Query()))
@@ -89,7 +89,7 @@ def test_a_row_that_was_corrected_there_stays_as_it_is(ledger: BudgetLedger, fil
     copy(ledger, file, titles=True)
     for each, cost in ((ledger, "0.7"), (file, "0.9")):
         (before,) = each.rows(Query())
-        each.correct(before, replace(before, entry=replace(before.entry, lines=(line("opus", cost),))), NOON)
+        each.correct(before, amended(before, lines=(line("opus", cost),)), NOON)
     (theirs,) = file.rows(Query())
     copy(ledger, file, titles=True)
     assert list(file.rows(Query())) == [theirs]
@@ -98,7 +98,7 @@ def test_a_row_that_was_corrected_there_stays_as_it_is(ledger: BudgetLedger, fil
 def test_counters_of_metrics_are_as_high_as_they_were(ledger: BudgetLedger, file: BudgetLedger) -> None:
     ledger.append([row(line("opus", "0.5"))])
     (before,) = ledger.rows(Query())
-    ledger.correct(before, replace(before, entry=replace(before.entry, lines=(line("opus", "0.1"),))), NOON)
+    ledger.correct(before, amended(before, lines=(line("opus", "0.1"),)), NOON)
     for _ in range(2):
         copy(ledger, file, titles=True)
         assert file.tallied.wholes("default") == ledger.tallied.wholes("default")

@@ -18,10 +18,11 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerError, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.writing.copying import Copied, copy
+from harness.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.core.accounts import usd
 from tests.ledger.conftest import ONE_AT_A_TIME
-from tests.ledger.holds import CAP, hold
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, NOTHING_KNOWN, Warnings, ended, line, row
+from tests.ledger.holds import CAP, NOTHING_KNOWN, ended, hold
+from tests.ledger.warned import Warnings
 
 EVERYTHING = Query()
 STATE = SessionState(500, 200_000, True, (), Money.of("1", "USD"), Counters(input=1), "opus", "A title")

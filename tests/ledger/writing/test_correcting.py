@@ -13,10 +13,10 @@ from acp_proxy.core.budget import Account, Budget
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from harness.rows import ALICE, MINUTE, NOON, amended, line, row
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
-from tests.ledger.holds import account, hold, keep, standing
-from tests.ledger.rows import ALICE, MINUTE, NOON, ended, line, row
+from tests.ledger.holds import account, ended, hold, keep, standing
 from tests.metrics.scrapes import Sample, Scraped, configuration, exporter
 
 AT_LEAST = row(line("opus", "0.5", input=100, output=10), id="a", usage_source="partial")
@@ -102,7 +102,7 @@ class TestCorrecting:
         lost = ended("crashed", line("opus", None, input=0, output=0))
         ledger.append([lost])
         assert standing(ledger, cap).spent == usd("5")
-        known = replace(lost, entry=replace(lost.entry, lines=(line(cost="0.7"),), usage_source="agent"))
+        known = amended(lost, lines=(line(cost="0.7"),), usage_source="agent")
         assert ledger.correct(lost, known, NOON)
         assert standing(ledger, cap).spent == usd("0.7")
 
@@ -137,7 +137,7 @@ def test_counters_of_metrics_never_decrease_and_are_right_again_when_others_foll
 
 
 def _numbered(of: Row, number: int, source: UsageSource) -> Row:
-    return replace(of, entry=replace(of.entry, id=f"t{number:04}", usage_source=source))
+    return amended(of, id=f"t{number:04}", usage_source=source)
 
 
 def not_less(before: Counted, scraped: Scraped) -> Counted:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import IMPORT, SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.ledger import Row, open_ledger
-from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
+from harness.rows import ALICE, MINUTE, NOON, amended, line, row
 
 TABLES = ("session", "total", "series", "tally", "turn", "line", "session_key")
 
@@ -28,16 +28,17 @@ def calls(draw: st.DrawFn) -> Row:
     version, used, size = draw(st.sampled_from(["1", "2"])), draw(st.sampled_from([None, 5, 9])), None
     if used:
         size = draw(st.sampled_from([None, 10]))
-    made = row(
+    return row(
         line(draw(st.sampled_from([None, "opus", "haiku"])), input=draw(st.integers(1, 3))),
         origin=replace(ALICE, client=IMPORT, agent_version=version),
         session=draw(st.sampled_from(["one", "two"])),
         at=at,
+        took=0,
         kind="call",
+        stop_reason=None,
         context_used=used,
         context_size=size,
     )
-    return replace(made, entry=replace(made.entry, ended_at=at, stop_reason=None))
 
 
 relayed = st.lists(st.integers(0, 3), max_size=2).map(
@@ -67,7 +68,7 @@ def test_many_calls_together_are_what_they_are_one_by_one(before: Sequence[Row],
 
 def test_calls_handed_in_backwards_leave_the_session_as_its_last_one_does() -> None:
     made = [row(session="one", at=NOON + each * MINUTE, context_used=each + 1) for each in range(3)]
-    moments = [replace(each, entry=replace(each.entry, ended_at=each.entry.started_at)) for each in made]
+    moments = [amended(each, ended_at=each.entry.started_at) for each in made]
     with TemporaryDirectory() as place, closing(open_ledger(f"sqlite:///{place}/l.db", journals=())) as ledger:
         ledger.append(moments[::-1])
         state = ledger.state_of(ALICE, "one")

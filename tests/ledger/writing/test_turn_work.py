@@ -5,15 +5,14 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from acp_proxy.core.entry import ToolCall, ToolSum, Work
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.writing.copying import copy
+from harness.rows import row
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
-from tests.ledger.rows import Warnings, row
+from tests.ledger.warned import Warnings
 
 WORK = Work(
     f"{'ab' * 16}-{'cd' * 8}",
@@ -25,8 +24,7 @@ WORK = Work(
 
 
 def working(id: str, work: Work | None = WORK) -> Row:
-    found = row(id=id)
-    return replace(found, entry=replace(found.entry, work=work))
+    return row(id=id, work=work)
 
 
 @ONE_AT_A_TIME

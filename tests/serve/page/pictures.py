@@ -14,12 +14,13 @@ from zoneinfo import ZoneInfo
 
 from playwright.sync_api import Browser, Page
 
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Row, log_warning
+from acp_proxy.ledger import log_warning
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import journal_directories
+from harness.rows import row
 from tests.serve.house import Home
 from tests.serve.page import weeks
 from tests.serve.page.browser import chromium
@@ -98,12 +99,13 @@ def running_turn(home: Home) -> Iterator[None]:
     last = home.json("report", "--by", "session", "--title", title)["rows"][0]
     origin = Origin("default", "alice", "core", last["project"], "laptop", agent.name, agent.version, agent.client)
     usage = UsageLine(agent.model, Usage(), Money(84_300_000, "USD"))
-    entry = Entry(
-        "ffffffff-0000-7000-8000-000000000000", last["session"], "turn", now - 83 * SECOND, now, None, (usage,),
-        "none", "agent", context_used=61_400, context_size=agent.size,
+    so_far = row(
+        usage, id="ffffffff-0000-7000-8000-000000000000", origin=origin, session=last["session"],
+        at=now - 83 * SECOND, took=83 * SECOND, stop_reason=None, usage_source="none", cost_source="agent",
+        context_used=61_400, context_size=agent.size,
     )  # fmt: skip
     journal = open_journal(journal_directories(home.environ), home.url, log_warning)
-    slot = journal.write_open(Row(origin, entry))
+    slot = journal.write_open(so_far)
     yield
     if slot is not None:
         journal.done(slot)

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has none
 from playwright.sync_api import Page, expect
 
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from acp_proxy.core.entry import IMPORT
 from acp_proxy.core.windows import DAY
-from tests.ledger.rows import ALICE, NOON, line, row
+from harness.rows import ALICE, NOON, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 

@@ -19,8 +19,8 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import open_ledger
 from acp_proxy.text.figures import AT_LEAST, cost_text, counted, decimals_of, percent_text, tokens_text
+from harness.rows import ALICE, BOB, NOON, line, row
 from tests.ledger.holds import CAP, GONE, hold
-from tests.ledger.rows import ALICE, BOB, NOON, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from acp_proxy.core.entry import Origin, SessionState
-from tests.ledger.rows import line, row
+from harness.rows import line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 

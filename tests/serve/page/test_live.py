@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from harness.rows import ALICE, BOB
+from harness.rows import row as ledger_row
 from tests.agents.client import line, python, running, send, send_and_close
-from tests.ledger.rows import ALICE, BOB
-from tests.ledger.rows import row as ledger_row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 

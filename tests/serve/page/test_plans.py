@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import open_ledger
-from tests.ledger.rows import ALICE, MINUTE, line, row
+from harness.rows import ALICE, MINUTE, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ledger.rows import ALICE, line, row
+from harness.rows import ALICE, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from acp_proxy.core.entry import ToolSum, Work
 from harness.ports import free_port
-from tests.ledger.rows import ALICE, line, row
+from harness.rows import ALICE, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
@@ -277,9 +277,8 @@ def fits(page: Page) -> bool:
 
 def test_a_session_shows_where_the_time_of_its_turns_went(empty_home: Home, open_page: Open) -> None:
     calls = (ToolSum("execute", 3, 1, 90_000), ToolSum("read", 20, 0, 4_000))
-    told = row(at=time.time_ns(), session="busy")
     work = Work(None, (), calls, busy=30_000, waited=12_000)
-    empty_home.append([replace(told, entry=replace(told.entry, work=work)), row(at=time.time_ns(), session="busy")])
+    empty_home.append([row(at=time.time_ns(), session="busy", work=work), row(at=time.time_ns(), session="busy")])
     with empty_home.serving() as served:
         page = open_page(served.address)
         page.locator("#session-list tbody tr").first.click()

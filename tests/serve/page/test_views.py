@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
-from tests.ledger.rows import ALICE, BOB, line, row
+from harness.rows import ALICE, BOB, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 

@@ -6,10 +6,11 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from acp_proxy.core.entry import CostSource, Entry, Kind, Origin, SessionState, UsageLine, UsageSource
+from acp_proxy.core.entry import CostSource, Kind, Origin, SessionState, UsageLine, UsageSource
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row
+from harness.rows import row
 
 SECOND = 10**9
 DAY = 86_400 * SECOND
@@ -133,17 +134,18 @@ def _row(
     if agent.rates:
         amounts = (usage.input, usage.cached_read, usage.cached_write, usage.completion)
         cost = Money(sum(n * rate for n, rate in zip(amounts, agent.rates, strict=True)), agent.currency)
-    entry = Entry(
+    return row(
+        UsageLine(agent.model, usage, cost, f"made-up/{agent.model}" if cost else None),
         id=f"{at // 1_000_000:012x}"[:8] + f"-{chance.getrandbits(16):04x}-7000-8000-{chance.getrandbits(48):012x}",
+        origin=origin,
         session=session,
+        at=at,
+        took=took,
         kind=kind,
-        started_at=at,
-        ended_at=at + took,
         stop_reason="cancelled" if chance.random() < 0.03 else "end_turn",
-        lines=(UsageLine(agent.model, usage, cost, f"made-up/{agent.model}" if cost else None),),
         usage_source=agent.usage_source,
         cost_source=agent.cost_source,
+        state=SessionState(context_used=used, context_size=agent.size, title=title),
         context_used=used,
         context_size=agent.size,
     )
-    return Row(origin, entry, SessionState(context_used=used, context_size=agent.size, title=title))
