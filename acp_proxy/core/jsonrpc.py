@@ -6,8 +6,6 @@ forwarded.
 
 from __future__ import annotations
 
-import json
-import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,11 +18,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _SAFE = 2**53  # integers above it come back rounded from peers that know only doubles
 _PLAIN = 10**21
-_MOST_DIGITS = 4000
 _LONGEST_NUMBER = 20  # of 64 bits, with its sign
-_DEEPEST = 100
 _FEW = 1 << 10  # blanks; behind so many an object may still come
-_STRUCTURE = r'(?s:"(?:[^"\\]|\\.)*+"|[\[{]+|[\]}]+)'  # a text, or brackets in a row
 _BLANK = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)))) + (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
@@ -69,7 +64,9 @@ def decode(json: bytes) -> Any:
     try:
         return _decode(json)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return _decode_leniently(json)
+        from acp_proxy.core import lenient_json  # most agents never send such a line
+
+        return lenient_json.decode(json, _BLANK, exact)
 
 
 def parse_batch(line: bytes) -> list[Message]:
@@ -259,52 +256,6 @@ def are_alike(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
     if one[0] != other[0] or not all(isinstance(each, int) and each.bit_length() <= 1000 for each in pair):
         return False
     return float(pair[0]) == float(pair[1])
-
-
-def _decode_leniently(line: bytes) -> Any:
-    """Decodes invalid JSON that peers accept: a line that an agent reads and we do not would evade a budget.
-
-    JavaScript and Rust trim every kind of blank, JavaScript takes bytes that are no text, half a surrogate pair and
-    any depth, Python guesses the encoding.
-    """
-    line = line.strip()
-    text = line.decode(json.detect_encoding(line), "replace").strip(_BLANK)
-    try:
-        return _loads(text)
-    except ValueError:
-        return None
-    except RecursionError:
-        pass
-    try:
-        return _loads(_shallow(text))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _loads(text: str) -> Any:
-    return json.loads(text, parse_float=exact, parse_int=_whole)
-
-
-def _whole(digits: str) -> int | Decimal:
-    """Python makes no integer of more digits."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else exact(digits)
-
-
-def _shallow(text: str) -> str:
-    """JSON with null in place of what is nested deeper than anybody looks."""
-    kept, start, depth = list[str](), 0, 0
-    for token in re.finditer(_STRUCTURE, text):
-        at, end = token.span()
-        match text[at]:
-            case "[" | "{":
-                if depth < _DEEPEST <= depth + end - at:
-                    kept += text[start : at + _DEEPEST - depth - 1], "null"
-                depth += end - at
-            case "]" | "}":
-                if depth - end + at < _DEEPEST <= depth:
-                    start = at + depth - _DEEPEST + 1
-                depth -= end - at
-    return "".join((*kept, text[start:])) if depth < _DEEPEST else ""
 
 
 def exact(text: str) -> Decimal:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from acp_proxy.books import Call
 from acp_proxy.core.entry import CostSource, Entry, UsageLine
-from acp_proxy.core.meter.agent_cost import split, weights_of
+from acp_proxy.core.meter.model_rows import split, weights_of
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import Priced, Pricer
 from acp_proxy.core.usage import NOTHING, Usage

@@ -1,152 +1,69 @@
-"""`python -m bench.mutants MODULE... -- TEST...`: which mutants of these modules live on when these tests have run.
+"""`python -m bench.mutants [ROOM]`: which small changes of a room's code live on when the tests of that room have run.
 
-The tests run once, to see which of them come by which line, and how long each takes. Then each mutant has a process of
-its own, in which only these tests run, the fastest first, until one fails or the time is over.
+`--code FILE... --tests TEST...` for what is no room. What is no fault stands with its reason in `equivalent.toml`.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
-import signal
 import sys
-import time
-from collections import defaultdict
-from collections.abc import Iterator
+import tempfile
+import tomllib
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
-from bench.mutants.changes import Mutant, mutants
-from bench.mutants.patching import patch
+from bench.mutants.rooms import ROOMS, Room
+from bench.mutants.trial import ROOT, Key, Trial
 
-_ROOT = Path(__file__).parents[2]
-_TOGETHER = 2  # processes
-_LIVES, _DIES = 0, 1
-_FAST = 4  # seconds that a test may take while its lines are traced
-_PATIENCE = 20  # seconds, and three times what the tests take
+_MOST = 400
 
 
-class Trial:
-    """A plugin of pytest, which runs the tests in its own way."""
-
-    def __init__(self, paths: list[Path]) -> None:
-        self._paths = {str(path): path for path in paths}
-        self._by_line: dict[tuple[str, int], set[int]] = defaultdict(set)
-        self._seconds: list[float] = []
-        self.failed = False
-        self.survivors: list[str] = []
-        self.killed = self.skipped = 0
-
-    def pytest_collection(self) -> None:
-        """Examples that are the same each time, and found ones that are not made small."""
-        from hypothesis import Phase, settings
-
-        settings.load_profile("house")
-        settings.register_profile("mutants", phases=[Phase.generate], database=None, derandomize=True)
-        settings.load_profile("mutants")
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.failed = self.failed or report.failed
-
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        for path in self._paths.values():  # what runs as a module is imported, no test has reached
-            importlib.import_module(_module(path))
-        for number, item in enumerate(session.items):
-            began = time.monotonic()
-            sys.settrace(self._tracer(number))
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            sys.settrace(None)
-            self._seconds.append(time.monotonic() - began)
-        if self.failed:
-            pytest.exit("tests fail without a mutant", 2)
-        running: dict[int, str] = {}
-        for name, pid in self._started(session):
-            running[pid] = name
-            while len(running) >= _TOGETHER:
-                self._wait(running)
-        while running:
-            self._wait(running)
-        return True
-
-    def _tracer(self, number: int) -> Any:
-        lines, paths = self._by_line, self._paths
-
-        def local(frame: FrameType, event: str, _: object) -> Any:
-            if event == "line":
-                lines[frame.f_code.co_filename, frame.f_lineno].add(number)
-            return local
-
-        def calls(frame: FrameType, _event: str, _: object) -> Any:
-            return local if frame.f_code.co_filename in paths else None
-
-        return calls
-
-    def _started(self, session: pytest.Session) -> Iterator[tuple[str, int]]:
-        for path in self._paths.values():
-            module = importlib.import_module(_module(path))
-            for mutant in mutants(path.read_text(encoding="utf-8")):
-                name = f"{path.relative_to(_ROOT)}:{mutant.line}: {mutant.what}"
-                if (pid := os.fork()) == 0:
-                    self._try(session, module, mutant)
-                yield name, pid
-
-    def _try(self, session: pytest.Session, module: Any, mutant: Mutant) -> None:
-        """In a process of its own, which ends here."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
-        if not patch(module, mutant):
-            os._exit(3)
-        reached = self._by_line.get((str(module.__file__), mutant.line))
-        fast = {number for number, took in enumerate(self._seconds) if took < _FAST}
-        chosen = sorted(fast & reached if reached else fast, key=self._seconds.__getitem__)
-        signal.alarm(int(_PATIENCE + 3 * sum(self._seconds[number] for number in chosen)))
-        for number in chosen:
-            item = session.items[number]
-            try:
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            except BaseException:
-                os._exit(_DIES)
-            if self.failed:
-                os._exit(_DIES)
-        os._exit(_LIVES)
-
-    def _wait(self, running: dict[int, str]) -> None:
-        pid, status = os.wait()
-        name = running.pop(pid)
-        match os.waitstatus_to_exitcode(status):
-            case 0:
-                self.survivors.append(name)
-                sys.stderr.write(f"lives: {name}\n")
-            case 3:
-                self.skipped += 1
-            case _:
-                self.killed += 1
+def _equivalent() -> dict[Key, str]:
+    """Changes that are no faults, and why."""
+    told = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text(encoding="utf-8"))
+    return {
+        (each["file"], each["in"], change): each["because"] for each in told["equivalent"] for change in each["changes"]
+    }
 
 
-def _module(path: Path) -> str:
-    return ".".join(path.relative_to(_ROOT).with_suffix("").parts).removesuffix(".__init__")
+def _files(names: tuple[str, ...] | list[str]) -> list[Path]:
+    paths = [ROOT / name for name in names]
+    return [each for path in paths for each in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+
+
+def _trial(room: Room, most: int, seconds: float) -> tuple[int, Trial]:
+    without = set(_files(room.without))
+    trial = Trial([path for path in _files(room.code) if path not in without], _equivalent(), most, seconds)
+    with tempfile.TemporaryDirectory(prefix="mutants") as place:
+        options = ["-q", "--tb=no", "--assert=plain", "-p", "no:sugar", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        status = pytest.main([*options, f"--basetemp={place}/tests", *room.options, *room.tests], [trial])
+    return int(status), trial
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__)
-    parser.add_argument("modules", nargs="+", type=Path, help="files or directories of acp_proxy")
-    parser.add_argument("--tests", nargs="+", required=True, help="what covers them, for pytest")
+    parser.add_argument("room", nargs="?", choices=[room.name for room in ROOMS])
+    parser.add_argument("--code", nargs="+", default=[], help="files or directories of acp_proxy")
+    parser.add_argument("--tests", nargs="+", default=[], help="what covers them, for pytest")
+    parser.add_argument("--most", type=int, default=_MOST, help=f"of more mutants so many are drawn ({_MOST})")
+    parser.add_argument("--seconds", type=float, default=8, help="what the tests of one mutant may take, traced (8)")
     options = parser.parse_args()
-    paths = [
-        each.resolve() for path in options.modules for each in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
-    ]
-    trial = Trial(paths)
-    status = pytest.main(["-q", "-p", "no:sugar", "-p", "no:cacheprovider", *options.tests], [trial])
+    rooms = [room for room in ROOMS if room.name == options.room]
+    room = rooms[0] if rooms else Room("these files", (), ())
+    if options.code or options.tests:
+        room = Room(room.name, tuple(options.code) or room.code, tuple(options.tests) or room.tests, (), room.options)
+    if not room.code or not room.tests:
+        parser.error(f"name a room ({', '.join(each.name for each in ROOMS)}), or --code and --tests")
+    status, trial = _trial(room, options.most, options.seconds)
     tried = trial.killed + len(trial.survivors)
     if not tried:
-        return int(status) or 1
-    sys.stdout.write("\n".join(sorted(trial.survivors)) + "\n")
+        return status or 1
+    sys.stdout.write("".join(f"{each}\n" for each in sorted(trial.survivors)))
+    drawn = f" of {trial.of}" if trial.of > options.most else ""
     sys.stdout.write(
-        f"killed {trial.killed} of {tried} mutants ({trial.killed / tried:.1%}); {trial.skipped} were not tried\n"
+        f"{room.name}: {trial.killed} killed of {tried} mutants{drawn} ({trial.killed / tried:.1%}), "
+        f"{len(trial.equivalent)} equivalent, {trial.untried} not tried\n"
     )
     return 0
 

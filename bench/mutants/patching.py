@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import sys
+from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
 
-from bench.mutants.changes import Mutant
+_NEW_LOCALS = 0x0002  # a flag of the code of functions; that of classes has it not
 
 
-def patch(module: ModuleType, mutant: Mutant) -> bool:
-    """Whether that can be done: defaults of fields are in the class that was made of them."""
-    path = str(module.__file__)
-    if mutant.scope and (function := _function(module, mutant.scope)) is not None:
-        code = _find(compile(mutant.tree, path, "exec"), mutant.scope.split("."))
+def patch(module: ModuleType, scope: str, line: int, tree: ast.Module) -> bool:
+    """Put in what differs in `scope`, at or about `line`. Whether that can be done."""
+    if scope and (function := _function(module, scope)) is not None:
+        code = _find(compile(tree, str(module.__file__), "exec"), scope.split("."))
         if code is None or code.co_freevars != function.__code__.co_freevars:
             return False
         function.__code__ = code
-        return True
-    return _patch_names(module, mutant)
+        return _patch_defaults(function, scope, tree)
+    return _patch_names(module, scope, line, tree)
 
 
 def _function(module: ModuleType, scope: str) -> FunctionType | None:
@@ -27,10 +28,13 @@ def _function(module: ModuleType, scope: str) -> FunctionType | None:
         if isinstance(found, FunctionType):
             return found  # what is inside of a function is part of its code
         found = vars(found).get(name)
-        if isinstance(found, property):
-            found = found.fget
-        if isinstance(found, classmethod | staticmethod):
-            found = found.__func__
+        match found:
+            case property(fget=function):
+                found = function
+            case cached_property(func=function) | classmethod(__func__=function) | staticmethod(__func__=function):
+                found = function
+        if callable(getattr(found, "cache_clear", None)):
+            found = getattr(found, "__wrapped__", None)
     return found if isinstance(found, FunctionType) else None
 
 
@@ -40,20 +44,40 @@ def _find(code: CodeType, names: list[str]) -> CodeType | None:
         if inner is None:
             return None
         code = inner
-        if not code.co_flags & 0x0002 or name == names[-1]:  # a class has no fast locals
-            continue
-        return code
+        if code.co_flags & _NEW_LOCALS:
+            return code
     return code
 
 
-def _patch_names(module: ModuleType, mutant: Mutant) -> bool:
+def _patch_defaults(function: FunctionType, scope: str, tree: ast.Module) -> bool:
+    """Those of a function that are constants: others are made of what stands at the place of its definition."""
+    body: list[ast.stmt] = tree.body
+    found: ast.stmt | None = None
+    for name in scope.split("."):
+        found = next((n for n in body if isinstance(n, ast.ClassDef | ast.FunctionDef) and n.name == name), None)
+        if not isinstance(found, ast.ClassDef):
+            break
+        body = found.body
+    if not isinstance(found, ast.FunctionDef):
+        return True
+    arguments = found.args
+    if function.__defaults__ and len(arguments.defaults) == len(function.__defaults__):
+        pairs = zip(arguments.defaults, function.__defaults__, strict=True)
+        function.__defaults__ = tuple(new.value if isinstance(new, ast.Constant) else old for new, old in pairs)
+    for argument, new in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if isinstance(new, ast.Constant) and function.__kwdefaults__:
+            function.__kwdefaults__[argument.arg] = new.value
+    return True
+
+
+def _patch_names(module: ModuleType, scope: str, line: int, tree: ast.Module) -> bool:
     """A constant of the module, or of a class: also where others have imported it."""
-    scope = "".join(f"{name}." for name in mutant.scope.split(".") if name)
-    owner = module if not scope else vars(module).get(mutant.scope)
-    body: list[ast.stmt] = mutant.tree.body
+    owner = vars(module).get(scope) if scope else module
+    body: list[ast.stmt] = tree.body
     if scope:
-        body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == mutant.scope)
-    statement = next((node for node in body if node.lineno <= mutant.line <= (node.end_lineno or 0)), None)
+        found = [node.body for node in body if isinstance(node, ast.ClassDef) and node.name == scope]
+        body = found[0] if found else []
+    statement = next((node for node in body if node.lineno <= line <= (node.end_lineno or 0)), None)
     match statement:
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value)
@@ -61,12 +85,27 @@ def _patch_names(module: ModuleType, mutant: Mutant) -> bool:
             pass
         case _:
             return False
-    if value is None or owner is None or hasattr(owner, "__struct_fields__") or not hasattr(owner, name):
+    if value is None or owner is None or not hasattr(owner, name):
         return False
     changed = eval(compile(ast.Expression(value), "mutant", "eval"), dict(vars(module)))  # noqa: S307 - of this tree
+    if hasattr(owner, "__struct_fields__"):
+        return _patch_field(owner, name, changed)
     before = getattr(owner, name)
     setattr(owner, name, changed)
     for other in list(sys.modules.values()) if owner is module else ():
         if getattr(other, "__name__", "").startswith("acp_proxy") and vars(other).get(name) is before:
             setattr(other, name, changed)
     return True
+
+
+def _patch_field(struct: object, name: str, default: object) -> bool:
+    """The default of a field of a Struct, which has no way to change it: where its tuple keeps it."""
+    fields, defaults = struct.__struct_fields__, struct.__struct_defaults__  # type: ignore[attr-defined]
+    place = fields.index(name) - (len(fields) - len(defaults))
+    if place < 0 or not isinstance(default, bool | int | str | tuple):
+        return False
+    item: ctypes.py_object[object] = ctypes.py_object.from_address(
+        id(defaults) + tuple.__basicsize__ + place * ctypes.sizeof(ctypes.c_void_p)
+    )
+    item.value = default
+    return bool(defaults[place] is default)

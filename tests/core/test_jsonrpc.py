@@ -11,7 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_key, may_be_object, parse
+from acp_proxy.core.jsonrpc import (
+    Notification,
+    Pairing,
+    Request,
+    Response,
+    are_alike,
+    breaks_within,
+    comes_back,
+    id_key,
+    is_number_or_text,
+    is_plain,
+    may_ask,
+    may_be_batch,
+    may_be_object,
+    may_round,
+    parse,
+    parse_batch,
+)
 from acp_proxy.core.wire.peek import peek_line
 from tests.core.messages import JSON
 
@@ -38,7 +55,20 @@ def test_a_line_is_the_message_that_it_says(line: bytes, message: object) -> Non
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"\n", b"[]", b'[{"method":"m"}]', b"1", b"null", b"{}", b'{"id":1}', b'{"method":1}', b"npm WARN", b"{" * 9],
+    [
+        b"",
+        b"\n",
+        b"[]",
+        b'[{"method":"m"}]',
+        b"1",
+        b"null",
+        b"{}",
+        b'{"id":1}',
+        b'{"method":1}',
+        b'{"method":1,"id":2,"result":3}',
+        b"npm WARN",
+        b"{" * 9,
+    ],
 )
 def test_a_line_that_is_no_single_message_is_none(line: bytes) -> None:
     assert parse(line) is None
@@ -165,10 +195,10 @@ def test_an_exact_id_wins_over_a_rounded_one() -> None:
 
 def test_an_answer_by_the_text_of_a_number_is_that_to_the_number() -> None:
     pairing: Pairing[str] = Pairing()
-    for number in (3, 4, -5, 2**62):
+    for number in (3, 4, -5, 2**62, -(2**63)):
         pairing.add(Side.AGENT, number, str(number))
     assert not pairing.has(Side.AGENT, "3")
-    for text in ("3", "-5", str(2**62)):
+    for text in ("3", "-5", str(2**62), str(-(2**63))):
         assert pairing.answered(Side.AGENT, text) == text
         assert pairing.take(Side.AGENT, text) == text
         assert pairing.take(Side.AGENT, text) is None
@@ -193,3 +223,158 @@ def test_any_ids_pair_without_raising(ids: list[tuple[Side, Any]]) -> None:
         assert pairing.peek(side, value) is not None
         pairing.take(side, value)
     assert len(pairing) == 0
+
+
+@pytest.mark.parametrize(
+    "id", [0, -5, 10**21 - 1, 1 - 10**21, Decimal("2.0"), Decimal(2**53 - 1), "", "a", "\ud7ff", "\ue000"]
+)
+def test_a_text_or_a_whole_number_that_no_peer_rounds_comes_back(id: Any) -> None:
+    assert comes_back(id) is True
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        True,
+        False,
+        None,
+        10**21,
+        -(10**21),
+        Decimal("0.5"),
+        Decimal("NaN"),
+        Decimal(2**53),
+        "a\ud800",
+        "\udfffa",
+        [],
+        {},
+    ],
+)
+def test_an_id_that_some_peer_writes_otherwise_may_not_come_back(id: Any) -> None:
+    assert comes_back(id) is False
+
+
+@pytest.mark.parametrize("id", [0, 2**53 - 1, 1 - 2**53, "", "a", "1.0", "1e3", "01"])
+def test_an_id_that_no_peer_takes_for_another_is_plain(id: Any) -> None:
+    assert is_plain(id) is True
+
+
+@pytest.mark.parametrize("id", [2**53, -(2**53), "3", "-3", "ä", None, True, Decimal(1), [1]])
+def test_an_id_that_some_peer_may_take_for_another_is_not_plain(id: Any) -> None:
+    assert is_plain(id) is False
+
+
+@pytest.mark.parametrize(
+    ("id", "answers"), [(1, True), ("1", True), (Decimal("1.5"), True), (True, False), (None, False), ([], False)]
+)
+def test_agents_answer_by_numbers_and_texts(id: Any, answers: bool) -> None:
+    assert is_number_or_text(id) is answers
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        (2**53, 2**53 + 1, True),
+        (2**53 + 1, 2**53 + 2, False),
+        (2**53, "9007199254740992", False),
+        ("a", "a", True),
+        ("a", "b", False),
+        (10**300, 10**300 + 1, True),
+        (10**400, 10**400 + 1, False),
+        (2**53, Decimal("9007199254740992.5"), False),
+        (None, False, False),
+    ],
+)
+def test_numbers_are_alike_that_a_peer_with_doubles_takes_for_one(one: Any, other: Any, alike: bool) -> None:
+    assert are_alike(id_key(one), id_key(other)) is alike
+
+
+@pytest.mark.parametrize(("id", "rounded"), [(2**53, True), (-(2**53), True), (2**53 - 1, False), ("9" * 30, False)])
+def test_only_a_large_number_is_rounded(id: Any, rounded: bool) -> None:
+    assert may_round(id) is rounded
+
+
+@pytest.mark.parametrize("line", [b'[{"method":"m"}]', b"[", b" \t[ \n{", b"\xef\xbb\xbf[{", b"[" + b" " * 1022 + b"{"])
+def test_a_line_may_be_an_array_of_objects_as_far_as_it_goes(line: bytes) -> None:
+    assert may_be_batch(line) is True
+
+
+@pytest.mark.parametrize("line", [b"[1]", b"[x] log {", b'{"a":[{}]}', b"[[{}]]", b"", b"  ", b"x[{"])
+def test_a_line_that_begins_otherwise_is_no_array_of_objects(line: bytes) -> None:
+    assert may_be_batch(line) is False
+
+
+def test_of_an_array_each_message_is_read_and_what_else_stands_in_it_is_left_out() -> None:
+    line = b'[{"id":1,"method":"m"},7,[],{"method":"n"},{},{"id":2,"result":3}]'
+    assert parse_batch(line) == [Request(1, "m", {}), Notification("n", {}), Response(2, 3)]
+    assert parse(line) is None
+    for other in (b'{"id":1,"method":"m"}', b"[7]", b"[", b"[{", b""):
+        assert parse_batch(other) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "breaks"),
+    [
+        (b"a\rb\n", True),
+        (b"\ra\n", True),
+        (b"a\r\n", False),
+        (b"a\n", False),
+        (b"a\r", False),
+        (b"\rab", True),
+        (b"", False),
+    ],
+)
+def test_a_line_breaks_within_where_a_carriage_return_is_not_its_end(line: bytes, breaks: bool) -> None:
+    assert breaks_within(line) is breaks
+
+
+@pytest.mark.parametrize(
+    ("line", "asks"),
+    [
+        (b'[1,{"id":1,"method":"m"}]', True),  # each of an array
+        (b'[{"method":"m"},{"id":1,"result":2}]', False),  # nobody answers these
+        (b'[{"id":1,"result":"method"}]', False),
+        (b'"method"', False),  # one value, and none that asks
+        (b"17", False),
+        (b'{"id":1,"result":2}{"id":1,"method":"m"}', True),  # two values, of which some take one
+        (b'{"id":1,"m\\u0065thod":"m"', True),  # spelled otherwise
+        (b'{"id":1,method:"m"}', True),  # without quotes
+        (b'{\0"\0i\0d\0"\0', True),  # in another encoding
+        (b'{"id":1,"result":2}\r{"id":1,"method":"m"}\n', True),  # two lines to some
+        (b'17\r{"method":1}\n', True),
+        (b"npm WARN", False),
+    ],
+)
+def test_a_line_that_is_no_message_may_ask_one_who_reads_it_otherwise(line: bytes, asks: bool) -> None:
+    assert may_ask(line) is asks
+
+
+def test_a_request_is_open_until_it_is_answered() -> None:
+    pairing: Pairing[int] = Pairing()
+    ids: list[Any] = [1, -(2**53) + 1, 2**53 - 1, 2**53, "1", None, Decimal("0.5")]
+    for number, name in enumerate(ids):
+        assert not pairing.has(Side.AGENT, name)
+        assert pairing.peek(Side.AGENT, name) is None
+        pairing.add(Side.AGENT, name, number)
+        assert pairing.has(Side.AGENT, name)
+        assert not pairing.has(Side.CLIENT, name)
+        assert pairing.take(Side.AGENT, name) == number
+        assert not pairing.has(Side.AGENT, name)
+    pairing.add(Side.AGENT, 2**53 + 1, 1)
+    assert pairing.has(Side.AGENT, 2**53)
+    pairing.clear()
+    assert len(pairing) == 0
+    assert not pairing.has(Side.AGENT, 2**53)
+
+
+def test_of_ids_that_are_lists_in_lists_as_deep_as_can_be_all_are_one() -> None:
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    assert id_key(deep) == ("other", "")
+    assert id_key([1]) == ("other", "[1]")
+
+
+def test_a_number_beyond_what_a_decimal_holds_is_none() -> None:
+    message = parse(b'{"method":"m","params":{"n":1e99999999999999999999}}')
+    assert isinstance(message, Notification)
+    assert message.params["n"].is_nan()

@@ -6,14 +6,11 @@ agent reports, to the nano-unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 
 from acp_proxy.core.agents.profile import Cost
 from acp_proxy.core.entry import COST_TOLD
 from acp_proxy.core.money import Money, plus
-from acp_proxy.core.usage import Usage
 
 _FELL = f"{COST_TOLD}, which fell and is taken to have begun again at 0"
 _MAY_GO_ON = f"{COST_TOLD}, which may have gone on from what was spent before"
@@ -312,23 +309,3 @@ class AgentCost:
 
 def _is_within(value: Money, other: Money) -> bool:
     return other.nano >= value.nano and (not value.nano or value.currency == other.currency)
-
-
-def split(amount: Money, weights: Sequence[int]) -> list[Money]:
-    """`amount` in proportion to `weights`, by largest remainder: the parts add up to it exactly."""
-    total = sum(weights)
-    if total <= 0:
-        weights, total = [1, *[0] * (len(weights) - 1)], 1
-    parts = [amount.nano * weight // total for weight in weights]
-    largest = sorted(range(len(parts)), key=lambda place: -(amount.nano * weights[place] % total))
-    for place in largest[: amount.nano - sum(parts)]:
-        parts[place] += 1
-    return [Money(nano, amount.currency) for nano in parts]
-
-
-def weights_of(prices: Sequence[Money | None], usages: Sequence[Usage]) -> list[int]:
-    """How lines of several models share one cost: by their prices where all are known, else by their tokens."""
-    known = [price.nano for price in prices if price is not None]
-    if len(known) == len(prices) and any(known):
-        return known
-    return [usage.total for usage in usages]

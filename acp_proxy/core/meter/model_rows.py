@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from acp_proxy.core.agents.profile import Overlap
 from acp_proxy.core.events import ModelCounters
 from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 
 Share = tuple[str | None, Usage]  # a model and what it used
@@ -111,3 +112,23 @@ def _least(one: Usage, other: Usage) -> Usage:
         min(one.output, other.output),
         min(one.thought, other.thought),
     )
+
+
+def split(amount: Money, weights: Sequence[int]) -> list[Money]:
+    """`amount` in proportion to `weights`, by largest remainder: the parts add up to it exactly."""
+    total = sum(weights)
+    if total <= 0:
+        weights, total = [1, *[0] * (len(weights) - 1)], 1
+    parts = [amount.nano * weight // total for weight in weights]
+    largest = sorted(range(len(parts)), key=lambda place: -(amount.nano * weights[place] % total))
+    for place in largest[: amount.nano - sum(parts)]:
+        parts[place] += 1
+    return [Money(nano, amount.currency) for nano in parts]
+
+
+def weights_of(prices: Sequence[Money | None], usages: Sequence[Usage]) -> list[int]:
+    """How lines of several models share one cost: by their prices where all are known, else by their tokens."""
+    known = [price.nano for price in prices if price is not None]
+    if len(known) == len(prices) and any(known):
+        return known
+    return [usage.total for usage in usages]

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import CostSource, UsageLine
-from acp_proxy.core.meter.agent_cost import Increase, split, weights_of
-from acp_proxy.core.meter.model_rows import Share
+from acp_proxy.core.meter.agent_cost import Increase
+from acp_proxy.core.meter.model_rows import Share, split, weights_of
 from acp_proxy.core.meter.readers.reader import TurnUsage
 from acp_proxy.core.money import Money, plus
 from acp_proxy.core.pricing import Priced, Pricer

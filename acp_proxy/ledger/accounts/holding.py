@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
-from acp_proxy.core.budget import Account, Budget, Standing, counted
-from acp_proxy.core.budget.charge import PRESUMED, is_lost, is_presumed
+from acp_proxy.core.budget import Account, Standing, counted
+from acp_proxy.core.budget.charge import PRESUMED
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.money import NANO, Money, summed
+from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.notice import refused
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.accounts import headroom, overshoot
+from acp_proxy.ledger.accounts.hold_terms import Terms, beyond_row, read_terms, terms_of
 from acp_proxy.ledger.accounts.overshoot import EndedTurn, Opened, written
 from acp_proxy.ledger.accounts.parts import COLUMNS, columns
 from acp_proxy.ledger.accounts.spending import organisation_of
-from acp_proxy.ledger.accounts.standings import Found, Question, charged
+from acp_proxy.ledger.accounts.standings import Found, Question
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Grant, Held
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.open_turns import open_turn
 from acp_proxy.ledger.statements import Journey, Run, Statement, execute, insertions
-from acp_proxy.system.decoding import json_decoder
 
 Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts
 Together = Callable[[Run, Sequence[Insert]], None]
@@ -42,16 +38,6 @@ _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET co
 _EXPIRES_AT = 16  # its place in a row of `open_turn`
 
 HOLDS_OF_TURN = "SELECT amount, unit, estimate FROM hold WHERE org_id = ? AND turn = ?"
-
-
-class _Terms(Struct, frozen=True, omit_defaults=True):
-    """The terms of a hold that settling it needs, stored with it: a dead owner's settings are not available."""
-
-    models: tuple[str, ...] | None = None  # whose missing prices it estimates; () is any, None for none
-    rates: tuple[tuple[str, int], ...] = ()
-
-    def units(self, own: str) -> Iterable[str]:
-        return (*[currency for currency, _ in self.rates], own)
 
 
 class Taking:
@@ -188,7 +174,7 @@ class Ending:
             for turn, account, amount, unit, estimate in holds:
                 held.setdefault(turn, {})[account] = amount
                 entry = self._by_turn[organisation, turn].entry
-                if more := _beyond(entry, amount, unit, estimate):
+                if more := beyond_row(entry, amount, unit, estimate):
                     extra.setdefault(turn, {})[account] = more
             for turn, each in extra.items():
                 execute(run, surcharges(self._by_turn[organisation, turn], each))
@@ -207,7 +193,7 @@ class Ending:
 
 def beyond(holds: Iterable[tuple[str, int, str, str | None]], row: Row) -> dict[str, int]:
     """By account, what is charged beyond a row. Of each hold account, amount, unit and terms."""
-    found = ((account, _beyond(row.entry, amount, unit, terms)) for account, amount, unit, terms in holds)
+    found = ((account, beyond_row(row.entry, amount, unit, terms)) for account, amount, unit, terms in holds)
     return {account: more for account, more in found if more}
 
 
@@ -241,9 +227,9 @@ def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: in
     """
     turn, expires_at = open_turn(found)
     least: dict[str, int] = {}  # by unit
-    with_rates: list[tuple[str, _Terms]] = []
+    with_rates: list[tuple[str, Terms]] = []
     for amount, unit, text in holds:
-        if (terms := _read_terms(text)).rates:
+        if (terms := read_terms(text)).rates:
             with_rates.append((unit, terms))
         rate = dict(terms.rates).get("USD")
         paid, size = (unit, amount) if rate is None else ("USD", amount * NANO // rate)
@@ -288,49 +274,5 @@ def _open_turn_values(turn: OpenTurn) -> tuple[object, ...]:
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[Any, ...]]:
     for account, amount in holds:
-        limit, terms = account.limit, _terms_of(account.budget)
+        limit, terms = account.limit, terms_of(account.budget)
         yield turn.origin.organisation, account.key, turn.id, amount, account.unit, terms, limit
-
-
-def _terms_of(budget: Budget) -> str | None:
-    """Its `_Terms`; without rates the models alone, as versions read it that know none."""
-    models = budget.scope.model if budget.limit.is_money and budget.on_unpriced == "estimate" else None
-    if budget.rates:
-        return msgspec.json.encode(_Terms(models, budget.rates)).decode()
-    return None if models is None else json.dumps(models)
-
-
-def _read_terms(text: str | None) -> _Terms:
-    """Of any model where it cannot be read: an error would come up whenever the ledger is opened."""
-    if text is None:
-        return _Terms()
-    try:
-        if text.startswith("{"):
-            return json_decoder(_Terms).decode(text)
-        return _Terms(json_decoder(tuple[str, ...]).decode(text))
-    except msgspec.MsgspecError:
-        return _Terms(())
-
-
-def _beyond(entry: Entry, amount: int, unit: str, text: str | None) -> int:
-    return max(0, amount - _counted(entry, unit, text))
-
-
-def _counted(entry: Entry, unit: str, text: str | None) -> int:
-    """What the row charges by itself where it misses something; where it does not, more than any hold."""
-    if is_lost(entry, unit):
-        return 0
-    terms = _read_terms(text)
-    if unit != "turns" and is_presumed(entry):
-        return entry.usage.total if unit == "tokens" else _cost(entry.lines, unit, terms)
-    if terms.models is None:
-        return 2**63
-    lines = [line for line in entry.lines if charged(terms.models, line.model)]
-    if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
-        return 2**63
-    return _cost(lines, unit, terms)
-
-
-def _cost(lines: Iterable[UsageLine], currency: str, terms: _Terms) -> int:
-    costs = summed(line.cost for line in lines if line.cost is not None)
-    return counted({cost.currency: cost.nano for cost in costs}, currency, terms.rates)

@@ -34,9 +34,9 @@ from acp_proxy.core.events import (
     UsageReported,
 )
 from acp_proxy.core.meter import Meter
-from acp_proxy.core.meter.agent_cost import AgentCost, split
+from acp_proxy.core.meter.agent_cost import AgentCost
 from acp_proxy.core.meter.counters import Cumulative, covers, partition
-from acp_proxy.core.meter.model_rows import spread
+from acp_proxy.core.meter.model_rows import split, spread
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core import story

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from acp_proxy.core.agents.profile import Cost
 from acp_proxy.core.events import EarlierReport, ModelCounters, UsageReported
-from acp_proxy.core.meter.agent_cost import AgentCost, split, weights_of
+from acp_proxy.core.meter.agent_cost import AgentCost
+from acp_proxy.core.meter.model_rows import split, weights_of
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from tests.core.story import (

@@ -1,0 +1,42 @@
+"""What is tried when nothing else is asked for: rooms of the package, each with the tests that are its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_CORE = "acp_proxy/core"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Files and directories; `without` stand in one of these and are another room's. `options` are pytest's."""
+
+    name: str
+    code: tuple[str, ...]
+    tests: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+_METER_TESTS = ("tests/core/meter", "tests/core/test_recordings.py")
+
+ROOMS = (
+    Room("core/meter/readers", (f"{_CORE}/meter/readers",), _METER_TESTS),
+    Room("core/meter", (f"{_CORE}/meter",), _METER_TESTS, without=(f"{_CORE}/meter/readers",)),
+    Room("core/budget", (f"{_CORE}/budget",), ("tests/core/budget",)),
+    Room(
+        "ledger/accounts",
+        ("acp_proxy/ledger/accounts",),
+        ("tests/ledger/accounts", "tests/ledger/test_budgets.py"),
+        options=("-k", "not committed and not repeatable and not serializable and not pgbouncer and not hub"),
+    ),
+    Room("core/wire", (f"{_CORE}/wire",), ("tests/core/wire",)),
+    Room("core/jsonrpc", (f"{_CORE}/jsonrpc.py",), ("tests/core/test_jsonrpc.py",)),
+    Room("core/conversation", (f"{_CORE}/conversation",), ("tests/core/conversation",)),
+    Room(
+        "core/acp",
+        (f"{_CORE}/acp",),
+        ("tests/core/test_acp.py", "tests/core/test_characters.py", "tests/core/conversation"),
+    ),
+    Room("values of core", (_CORE,), ("tests/core",)),
+)
