@@ -7,6 +7,7 @@ import ctypes
 import sys
 from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 _NEW_LOCALS = 0x0002  # a flag of the code of functions; that of classes has it not
 
@@ -104,7 +105,7 @@ def _patch_field(struct: object, name: str, default: object) -> bool:
     place = fields.index(name) - (len(fields) - len(defaults))
     if place < 0 or not isinstance(default, bool | int | str | tuple):
         return False
-    item: ctypes.py_object[object] = ctypes.py_object.from_address(
+    item: Any = ctypes.py_object.from_address(
         id(defaults) + tuple.__basicsize__ + place * ctypes.sizeof(ctypes.c_void_p)
     )
     item.value = default
