@@ -94,6 +94,8 @@ def _is_for_readers(node: ast.AST) -> bool:
             return True
         case ast.AnnAssign(value=None) | ast.Call(func=ast.Name(id="TypeVar")) | ast.FunctionDef(name="__repr__"):
             return True
+        case ast.keyword(arg="strict"):
+            return True  # of `zip`: a check that never fails
     return False
 
 

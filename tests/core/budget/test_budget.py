@@ -260,3 +260,15 @@ def test_what_is_neither_tokens_nor_turns_is_money(unit: str, money: bool) -> No
 @pytest.mark.parametrize(("mode", "enforced"), [("shadow", False), ("warn", False), ("enforce", True)])
 def test_only_the_mode_enforce_is_enforced(mode: str, enforced: bool) -> None:
     assert account(budget(mode=mode)).enforced is enforced
+
+
+@pytest.mark.parametrize("on_exceed", ["finish_turn", "deny_next_tool", "cancel"])
+@pytest.mark.parametrize("mode", ["shadow", "warn", "enforce"])
+def test_only_an_enforced_budget_that_is_to_stop_turns_stops_any(mode: str, on_exceed: str) -> None:
+    stops = budget(mode=mode, on_exceed=on_exceed).stops_turns
+    assert stops is (mode == "enforce" and on_exceed != "finish_turn")
+
+
+@pytest.mark.parametrize(("unpriced", "untold", "at_least"), [(0, 0, False), (1, 0, True), (0, 1, True)])
+def test_what_lacks_a_price_or_is_told_in_part_is_spent_at_least(unpriced: int, untold: int, at_least: bool) -> None:
+    assert standing(budget(), unpriced=unpriced, untold=untold).at_least is at_least

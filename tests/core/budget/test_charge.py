@@ -199,3 +199,24 @@ def test_what_a_model_out_of_scope_has_used_at_least_is_nothing_in_mid_turn(limi
     priced = Priced(Money.of("0.5", "USD"))
     amounts = [charge_so_far(opus, {}, model, Usage(input=10), priced).amount for model in ("opus", "haiku")]
     assert amounts == [amount, 0]
+
+
+def test_a_turn_that_was_lost_before_it_told_anything_is_charged_what_it_held() -> None:
+    """What it told of either unit is what is known of it."""
+    dollars, tokens, turns = (account(budget(f"9 {unit}")) for unit in ("USD", "tokens", "turns"))
+    lost = replace(ROW, stop_reason="crashed", lines=(UsageLine("opus", Usage()),), cost_source="unknown")
+    assert [charge(of, ORIGIN, lost, hold=7) for of in (dollars, tokens, turns)] == [7, 7, 1]
+    assert [charge(of, ORIGIN, lost) for of in (dollars, tokens)] == [0, 0]
+    with_cost = replace(lost, lines=(UsageLine("opus", Usage(), Money(5, "USD")),))
+    assert [charge(of, ORIGIN, with_cost, hold=7) for of in (dollars, tokens)] == [5, 7]
+    with_tokens = replace(lost, lines=(UsageLine("opus", Usage(3)),))
+    assert [charge(of, ORIGIN, with_tokens, hold=7) for of in (dollars, tokens)] == [0, 3]
+    assert charge(tokens, ORIGIN, replace(lost, stop_reason="end_turn"), hold=7) == 0
+
+
+def test_a_budget_of_money_leaves_out_what_plans_cover_even_of_a_lost_turn() -> None:
+    of_tokens = account(budget(scope=Scope(without_plans=True)))
+    lost = replace(ROW, stop_reason="crashed", lines=(UsageLine("opus", Usage()),), cost_source="unknown")
+    for row in (ROW, lost):
+        assert charge(of_tokens, replace(ORIGIN, billing="plan"), row, hold=7) == 0
+    assert charge(of_tokens, replace(ORIGIN, billing="tokens"), lost, hold=7) == 7

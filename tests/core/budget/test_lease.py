@@ -85,3 +85,28 @@ def test_what_turns_used_and_may_still_use_is_never_more_than_was_lent(steps: li
             lease = lease.settled(turn)
         held = sum(amounts.get("pool", 0) for amounts in lease.drawn.values())
         assert used + held + lease.left["pool"] == 10
+
+
+def test_a_hub_that_says_nothing_lends_a_tenth_for_half_a_day_and_waits_a_week_for_the_rows() -> None:
+    terms = Terms()
+    assert terms.portion(1000, turn=20) == 100
+    assert terms.portion(10_000, turn=20) == 100
+    assert (terms.usable, terms.kept) == (12 * HOUR, 12 * HOUR + 7 * 24 * HOUR)
+    assert (Terms(hours=1).usable, Terms(hours=1, kept_days=2).kept) == (HOUR, 49 * HOUR)
+
+
+def test_a_lease_is_new_until_a_turn_has_drawn_from_it() -> None:
+    assert not LEASE.used
+    lease = drawn(LEASE, "t1", pool=1)
+    assert lease is not None
+    assert lease.used
+
+
+def test_what_a_turn_of_an_account_does_not_tell_it_used_comes_back_and_no_account_is_below_nothing() -> None:
+    lease = drawn(LEASE, "t1", pool=4, seat=4)
+    assert lease is not None
+    assert lease.charge("t1", {"pool": 1}).left == {"pool": 9, "seat": 5}
+    assert lease.charge("t1", {"pool": 100, "seat": 4}).left == {"pool": 0, "seat": 1}
+    without = Lease("lease-1", BOOT, 0, HOUR, {"seat": 1}, {"t1": {"pool": 4}})
+    assert without.charge("t1", {"pool": 1}).left == {"seat": 1, "pool": 3}
+    assert lease.charge("t2", {"pool": 1}) == lease

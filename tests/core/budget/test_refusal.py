@@ -141,6 +141,8 @@ def test_the_command_in_a_refusal_can_be_pasted_into_a_shell(name: str) -> None:
 
 def test_who_is_refused_because_of_the_ledger_is_told_what_says_why() -> None:
     assert "`acp-proxy doctor` says why" in unreachable_text(account(budget()), leased="process")
+    assert "set aside for this machine" in unreachable_text(account(budget()), leased="machine")
+    assert "set aside" not in unreachable_text(account(budget()), leased=None)
 
 
 def test_a_model_without_a_price_is_named_as_the_reason() -> None:

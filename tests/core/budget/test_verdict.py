@@ -123,6 +123,11 @@ def test_a_budget_that_counts_no_money_needs_no_price(unit: str) -> None:
     assert decided(standing(budget(f"30 {unit}", on_unpriced="deny")), unpriced=True).admitted
 
 
+def test_a_price_is_known_unless_it_is_said_not_to_be() -> None:
+    now = standing(budget(on_unpriced="deny"))
+    assert decide([now], [HoldSize.of(now.account.budget)]).admitted
+
+
 @dataclass
 class Ledger:
     """What a ledger does, one prompt after the other."""
