@@ -49,9 +49,9 @@ def test_where_only_some_models_count_each_of_them_may_lack_its_price() -> None:
 
 
 def test_a_lower_bound_is_one_row_or_one_of_each_model() -> None:
-    for unit, told in (("tokens", {"usage_source": "partial"}), ("USD", {"usage_source": "partial"})):
-        assert of(unit, OPUS, OPUS, SILENT, **told).untold == 1
-        assert of(unit, OPUS, OPUS, SILENT, scope=OF_MODELS, **told).untold == 2
+    for unit in ("tokens", "USD"):
+        assert of(unit, OPUS, OPUS, SILENT, usage_source="partial").untold == 1
+        assert of(unit, OPUS, OPUS, SILENT, scope=OF_MODELS, usage_source="partial").untold == 2
         assert of(unit, OPUS).untold == 0
 
 
