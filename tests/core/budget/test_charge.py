@@ -217,6 +217,6 @@ def test_a_turn_that_was_lost_before_it_told_anything_is_charged_what_it_held() 
 def test_a_budget_of_money_leaves_out_what_plans_cover_even_of_a_lost_turn() -> None:
     of_tokens = account(budget(scope=Scope(without_plans=True)))
     lost = replace(ROW, stop_reason="crashed", lines=(UsageLine("opus", Usage()),), cost_source="unknown")
-    for row in (ROW, lost):
-        assert charge(of_tokens, replace(ORIGIN, billing="plan"), row, hold=7) == 0
+    for each in (ROW, lost):
+        assert charge(of_tokens, replace(ORIGIN, billing="plan"), each, hold=7) == 0
     assert charge(of_tokens, replace(ORIGIN, billing="tokens"), lost, hold=7) == 7
