@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from acp_proxy.budget import listing, on_plans
 from acp_proxy.budget.accounts import accounts_of
-from acp_proxy.budget.current_user import own_subject
+from acp_proxy.budget.central import known, lent, which_hold
 from acp_proxy.budget.unmatched import names_nobody
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
@@ -56,6 +56,8 @@ def main(arguments: argparse.Namespace, config: Config, place: Place) -> tuple[i
         from acp_proxy.budget import requests
 
         return 0, requests.answered(arguments, config, place)
+    if arguments.action == "history":
+        return 0, _history(arguments, config, place)
     if arguments.action == "grant":
         with closing(open_or_make(config.ledger.url, place.tell)) as ledger:
             return _grant(ledger, arguments, config, place)
@@ -78,26 +80,47 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
     return config if "identity" in said else replace(config, identity=ever.identity)
 
 
+def _history(arguments: argparse.Namespace, config: Config, place: Place) -> str:
+    if not is_hub(config.ledger.url):
+        files = " and ".join(map(str, config.files)) or "a configuration file"
+        raise UsageError(f"budget history: only a hub keeps one; here budgets are those of {files}")
+    from acp_proxy.budget import at_hub
+
+    return at_hub.history(config.ledger.url, arguments.name, place, as_json=arguments.json)
+
+
 def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
-    own = own_subject(config, place.cwd)
-    accounts = accounts_of(ledger, config.budgets, own, place.now)
+    found = known(ledger, config, place.cwd)
+    accounts = found.answered(accounts_of(ledger, found.budgets, found.own, place.now))
     standings = ledger.standing(accounts, place.now)
-    plans = on_plans.standings(ledger, config.plan_budgets, own, place.now)
+    plans = on_plans.standings(ledger, found.plan_budgets, found.own, place.now)
+    at_machines = lent(ledger, config)
     if arguments.json:
-        return 0, listing.as_json(standings, plans)
+        return 0, listing.as_json(standings, plans, at_machines)
     if not standings:
-        return 0, _table_of_plans(plans, place) if plans else NO_BUDGETS
-    unmatched = [
+        return 0, _table_of_plans(plans, place) if plans else _none(config)
+    notes = [
         clean(f'Nothing counts in budget "{budget.name}" so far: {why}.')
-        for budget, why in names_nobody(config.budgets, ledger, config.identity.organisation)
+        for budget, why in names_nobody(found.budgets if found.sees_all else (), ledger, found.own.organisation)
     ]
-    return 0, "\n".join((_table(standings, place, unmatched), *([_table_of_plans(plans, place)] if plans else [])))
+    notes += which_hold(found.budgets, config.ledger.url)
+    return 0, "\n".join(
+        (_table(standings, place, notes, at_machines), *([_table_of_plans(plans, place)] if plans else []))
+    )
 
 
-def _table(standings: Sequence[Standing], place: Place, more: Sequence[str] = ()) -> str:
+def _none(config: Config) -> str:
+    if is_hub(config.ledger.url):
+        return "No budget is about you, neither of the hub nor of this machine's configuration.\n"
+    return NO_BUDGETS
+
+
+def _table(
+    standings: Sequence[Standing], place: Place, more: Sequence[str] = (), lent: Mapping[str, int] = listing.NOTHING
+) -> str:
     if place.width is None:
-        return listing.plain(standings, more)
-    return listing.coloured(standings, place.width, place.environ, more)
+        return listing.plain(standings, more, lent)
+    return listing.coloured(standings, place.width, place.environ, more, lent)
 
 
 def _table_of_plans(found: Sequence[PlanStanding], place: Place) -> str:
@@ -117,13 +140,14 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
         if value == "":
             raise UsageError(f"--{name}: expected a name")
     model = catalog.concrete(arguments.model)
-    subject = replace(own_subject(config, place.cwd), **given, model=model)
+    found = known(ledger, config, place.cwd)
+    subject = replace(found.own, **given, model=model)
     unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
-    if denied := on_plans.check(ledger, config.plan_budgets, subject, place.now):
+    if denied := on_plans.check(ledger, found.plan_budgets, subject, place.now):
         return check.REFUSED, f"{clean(plan_refusal(denied, place.now, place.zone))}\n"
     answer = check.check(
         ledger,
-        config.budgets,
+        found.budgets,
         subject,
         place.now,
         unpriced=unpriced,
@@ -132,8 +156,8 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
     )
     typed = [("model", model)] if model and model == arguments.model else []  # an alias is in no row
     named = (*given.items(), *typed)
-    unknown = "".join(f"The ledger has {text}\n" for text in not_known(ledger, config.identity.organisation, named))
-    plans = on_plans.standings(ledger, config.plan_budgets, subject, place.now) if not answer.status else []
+    unknown = "".join(f"The ledger has {text}\n" for text in not_known(ledger, found.own.organisation, named))
+    plans = on_plans.standings(ledger, found.plan_budgets, subject, place.now) if not answer.status else []
     more = [_table_of_plans(plans, place)] if plans else []
     return answer.status, "\n".join((answer.text, *more, *([unknown] if unknown else [])))
 
@@ -150,7 +174,8 @@ def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
         layer=arguments.layer,
         values={name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}")) is not None},
     )
-    budget, grant = grants.granted(asked, config.budgets, own_subject(config, place.cwd), place.now)
+    found = known(ledger, config, place.cwd)
+    budget, grant = grants.granted(asked, found.budgets, found.own, place.now)
     ledger.grant(grant)
     named = [(name, value) for name, value in asked.values.items() if value != grants.EACH]
     unknown = (f"The ledger has {text}\n" for text in not_known(ledger, grant.organisation, named))
@@ -161,11 +186,12 @@ def _grants(ledger: BudgetReader, arguments: argparse.Namespace, config: Config,
     from acp_proxy.budget import grants
 
     found = ledger.grants(config.identity.organisation)
+    budgets = known(ledger, config, place.cwd).budgets
     if arguments.json:
-        return 0, grants.as_json(found, config.budgets, place.now)
+        return 0, grants.as_json(found, budgets, place.now)
     if not found:
         return 0, "Nothing was granted yet.\n"
-    columns = grants.columns(found, config.budgets, place.zone, place.now)
+    columns = grants.columns(found, budgets, place.zone, place.now)
     if place.width is None:
         return 0, table.plain(columns)
     return 0, table.coloured(columns, (), None, place.width, place.environ)

@@ -133,7 +133,8 @@ def named_budget(name: str, layer: str | None, budgets: Sequence[Budget]) -> Bud
         case []:
             of_layer = f" of layer {layer}" if layer else ""
             raise UsageError(f'no budget{of_layer} is called "{clean(name)}"{_suggestion(name, known)}')
-    raise UsageError(f'two budgets are called "{clean(name)}": --layer admin or --layer user says which')
+    layers = " or ".join(f"--layer {budget.layer}" for budget in found)
+    raise UsageError(f'{len(found)} budgets are called "{clean(name)}": {layers} says which')
 
 
 def _suggestion(name: str, known: Sequence[Budget]) -> str:

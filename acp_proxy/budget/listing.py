@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from acp_proxy.budget import amount_text, on_plans, reset_text, whose, with_unit
-from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget import Account, Layer, Standing
 from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.money import amount_text as money_text
 from acp_proxy.core.money import exact_text, summed
@@ -19,23 +20,36 @@ from acp_proxy.text.table import Column
 from acp_proxy.text.times import rfc3339_or_none
 
 _MORE = "docs/budgets.md"
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
-def plain(standings: Sequence[Standing], more: Sequence[str] = ()) -> str:
-    """`more` are lines that stand below what the figures leave out."""
-    return table.plain(_columns(standings), [*_notes(standings), *more])
+def plain(standings: Sequence[Standing], more: Sequence[str] = (), lent: Mapping[str, int] = NOTHING) -> str:
+    """`more` are lines that stand below what the figures leave out; `lent` is, by account, held for machines."""
+    return table.plain(_columns(standings, lent), [*_notes(standings), *more])
 
 
-def coloured(standings: Sequence[Standing], width: int, environ: Mapping[str, str], more: Sequence[str] = ()) -> str:
+def coloured(
+    standings: Sequence[Standing],
+    width: int,
+    environ: Mapping[str, str],
+    more: Sequence[str] = (),
+    lent: Mapping[str, int] = NOTHING,
+) -> str:
     """For a terminal of `width` columns; the bars show what is used and, paler, what is held."""
     notes = [*_notes(standings), *more]
-    return table.coloured(_columns(standings), notes, lambda room: _bars(standings, room), width, environ)
+    return table.coloured(_columns(standings, lent), notes, lambda room: _bars(standings, room), width, environ)
 
 
-def as_json(standings: Sequence[Standing], plans: Sequence[PlanStanding] = ()) -> str:
+def as_json(
+    standings: Sequence[Standing], plans: Sequence[PlanStanding] = (), lent: Mapping[str, int] = NOTHING
+) -> str:
     return as_json_text(
         {
-            "budgets": [described(standing) for standing in standings],
+            "budgets": [
+                described(each)
+                | ({"lent": exact_text(lent[key], each.account.unit)} if (key := each.account.key) in lent else {})
+                for each in standings
+            ],
             "plan_budgets": [on_plans.described(standing) for standing in plans],
         }
     )
@@ -46,6 +60,7 @@ def described(standing: Standing) -> dict[str, object]:
     account, budget = standing.account, standing.account.budget
     return {
         "name": budget.name,
+        "layer": budget.layer,
         "scope": {**budget.scope.texts, **{name: [value] for name, value in whose(account).items()}},
         "window": budget.window.text,
         "window_start": rfc3339_or_none(account.bounds.start),
@@ -69,12 +84,14 @@ def _not_counted(standing: Standing) -> dict[str, str]:
     return others | ({"turns": str(standing.unpriced)} if standing.unpriced else {})
 
 
-def _columns(standings: Sequence[Standing]) -> list[Column]:
+def _columns(standings: Sequence[Standing], lent: Mapping[str, int]) -> list[Column]:
     """A column whose cells are all the same, such as nothing held, is left out."""
     accounts = [standing.account for standing in standings]
     modes = [account.budget.mode for account in accounts]
+    layers = [account.budget.layer for account in accounts]
     return [
         Column("budget", [clean(account.budget.name) for account in accounts], right=False, name=True),
+        *((Column("set by", list(map(_set_by, layers)), right=False, spare=1),) if "hub" in layers else ()),
         *_unless_empty(
             "for", (clean(", ".join(whose(account).values())) for account in accounts), right=False, name=True
         ),
@@ -87,6 +104,7 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
         Column("used", [_used(standing) for standing in standings], spare=-1),
         Column("%", [f"{standing.percent}" for standing in standings], levels=[_level(each) for each in standings]),
         *_unless_empty("held", (_amount(standing, standing.held) for standing in standings), spare=5),
+        *_unless_empty("of it lent", (_amount(each, lent.get(each.account.key, 0)) for each in standings), spare=6),
         Column(
             "left", [with_unit(standing.left, standing.account.budget.limit, column=True) for standing in standings]
         ),
@@ -94,6 +112,10 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
         *_unless_empty("granted", (_amount(standing, standing.granted) for standing in standings), spare=4),
         Column("resets", [reset_text(account) for account in accounts], right=False, spare=2),
     ]
+
+
+def _set_by(layer: Layer) -> str:
+    return {"hub": "hub", "admin": "admin file"}.get(layer, "own file")
 
 
 def _not_enforced(accounts: Iterable[Account]) -> str:

@@ -9,13 +9,12 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, cast, get_args
 
 from acp_proxy.budget import grants, with_unit
-from acp_proxy.budget.current_user import own_subject
+from acp_proxy.budget.central import known
 from acp_proxy.core.budget import Limit, Per
 from acp_proxy.core.budget.requests import Decision, MoreRequest, Wish
 from acp_proxy.core.money import exact_text
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.hub_address import is_hub
-from acp_proxy.policy import understood
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import table
@@ -52,12 +51,10 @@ def _hub(url: str) -> Iterator[HubLedger]:
 
 
 def _asked(hub: HubLedger, arguments: argparse.Namespace, config: Config, place: Place) -> str:
-    own = own_subject(config, place.cwd)
-    told = hub.policy(None)
-    of_hub = understood(told[1].document).budgets if told else ()
-    budget = grants.named_budget(arguments.name, arguments.layer, [*config.budgets, *of_hub])
+    found = known(hub, config, place.cwd)
+    budget = grants.named_budget(arguments.name, arguments.layer, found.budgets)
     values = {name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}", None)) is not None}
-    value = grants.value_of(budget, values, own)
+    value = grants.value_of(budget, values, found.own)
     unit = budget.limit.unit
     amount, why = grants.amount_of(arguments.amount, unit), grants.checked_reason(arguments.reason)
     wish = Wish(os.urandom(5).hex(), budget.layer, budget.name, budget.per, value, amount, unit, why)

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options f6bfae1ae24e22a3
+# Made by scripts/build-completion, of options f5173e0daa6b7c7e
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,8 +46,8 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget request' 'budget requests' 'budget approve' 'budget deny' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget request' 'budget requests' 'budget approve' 'budget deny' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' 'budget history' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --if-version --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -152,7 +152,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l config -rF -d 
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l amount -x -d 'in the budget'"'"'s currency, or tokens or turns'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l reason -x -d 'why; it is kept'
-complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l layer -xka "admin user" -d 'which file'"'"'s, if two budgets have this name'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l layer -xka "admin user hub" -d 'whose, if two budgets have this name: a file'"'"'s or the hub'"'"'s'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-user -x -d 'if the budget is per user: which one, by default yours; * for all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-team -x -d 'if the budget is per team: which one, by default yours; * for all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-project -x -d 'if the budget is per project: which one, by default yours; * for all'
@@ -169,7 +169,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l config -rF -
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l amount -x -d 'in the budget'"'"'s currency, or tokens or turns'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l reason -x -d 'why; it is kept'
-complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l layer -xka "admin user" -d 'which file'"'"'s, if two budgets have this name'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l layer -xka "admin user hub" -d 'whose, if two budgets have this name: a file'"'"'s or the hub'"'"'s'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l for-project -x -d 'if the budget is per project: which one'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget request' -l for-agent -x -d 'if the budget is per agent: which one'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a requests -d 'Who asked for more, and what became of it.'
@@ -216,6 +216,8 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l timezone -x -d '
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l mode -xka "shadow warn enforce" -d 'shadow, warn or enforce (default)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l on-exceed -xka "finish_turn deny_next_tool cancel" -d 'what happens to a turn that goes beyond it'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l own -d 'with a hub: your own configuration, not what holds for everybody'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l if-version -x -d 'with a hub: only if that is the last version of its history'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a set -d 'Change a budget of the configuration.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l config -rF -d 'in place of the user'"'"'s configuration file'
@@ -234,16 +236,27 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l timezone -x -d '
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l mode -xka "shadow warn enforce" -d 'shadow, warn or enforce (default)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l on-exceed -xka "finish_turn deny_next_tool cancel" -d 'what happens to a turn that goes beyond it'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l own -d 'with a hub: your own configuration, not what holds for everybody'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l if-version -x -d 'with a hub: only if that is the last version of its history'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a remove -d 'Remove a budget from the configuration.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l own -d 'with a hub: your own configuration, not what holds for everybody'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l if-version -x -d 'with a hub: only if that is the last version of its history'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a undo -d 'Take back the last add, set or remove.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l own -d 'with a hub: your own configuration, not what holds for everybody'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l if-version -x -d 'with a hub: only if that is the last version of its history'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a history -d 'Who changed which budget or price of a hub, when, and how.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget history' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget history' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget history' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget history' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a serve -d 'The ledger as a page for browsers, and metrics for Prometheus.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l config -rF -d 'in place of the user'"'"'s configuration file'

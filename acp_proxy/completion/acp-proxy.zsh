@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options c93a24281c4ebb4e
+# Made by scripts/build-completion, of options 60089bae4e44e279
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -38,6 +38,7 @@ _shtab_acp_proxy_budget_commands() {
     deny:'Give nothing for a request, and say why.'
     grant:'Allow more for a while.'
     grants:'Who granted what, and why.'
+    history:'Who changed which budget or price of a hub, when, and how.'
     list:'What is used, held and left of each budget; its reset.'
     remove:'Remove a budget from the configuration.'
     request:'Ask a team'"'"'s hub for more.'
@@ -148,6 +149,8 @@ _shtab_acp_proxy_budget_add_options=(
   "--mode=[shadow, warn or enforce (default)]:MODE:(shadow warn enforce)"
   "--on-exceed=[what happens to a turn that goes beyond it]:WHAT:(finish_turn deny_next_tool cancel)"
   "--dry-run[show the change, and write nothing]"
+  "--own[with a hub\: your own configuration, not what holds for everybody]"
+  "--if-version=[with a hub\: only if that is the last version of its history]:N:"
   ":the name of the budget:"
 )
 
@@ -198,7 +201,7 @@ _shtab_acp_proxy_budget_grant_options=(
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--amount=[in the budget\'s currency, or tokens or turns]:N:"
   "--reason=[why\; it is kept]:TEXT:"
-  "--layer=[which file\'s, if two budgets have this name]:layer:(admin user)"
+  "--layer=[whose, if two budgets have this name\: a file\'s or the hub\'s]:layer:(admin user hub)"
   "--for-user=[if the budget is per user\: which one, by default yours\; \* for all]:NAME:"
   "--for-team=[if the budget is per team\: which one, by default yours\; \* for all]:NAME:"
   "--for-project=[if the budget is per project\: which one, by default yours\; \* for all]:NAME:"
@@ -220,6 +223,17 @@ _shtab_acp_proxy_budget_grants_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_budget_grants_defaults_added=0
 
+_shtab_acp_proxy_budget_history_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--json[exact figures, for programs]"
+  ":only of this budget or model:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_history_defaults_added=0
+
 _shtab_acp_proxy_budget_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -235,6 +249,8 @@ _shtab_acp_proxy_budget_remove_options=(
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--dry-run[show the change, and write nothing]"
+  "--own[with a hub\: your own configuration, not what holds for everybody]"
+  "--if-version=[with a hub\: only if that is the last version of its history]:N:"
   ":the name of the budget:"
 )
 
@@ -247,7 +263,7 @@ _shtab_acp_proxy_budget_request_options=(
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--amount=[in the budget\'s currency, or tokens or turns]:N:"
   "--reason=[why\; it is kept]:TEXT:"
-  "--layer=[which file\'s, if two budgets have this name]:layer:(admin user)"
+  "--layer=[whose, if two budgets have this name\: a file\'s or the hub\'s]:layer:(admin user hub)"
   "--for-project=[if the budget is per project\: which one]:NAME:"
   "--for-agent=[if the budget is per agent\: which one]:NAME:"
   ":the name of the budget:"
@@ -285,6 +301,8 @@ _shtab_acp_proxy_budget_set_options=(
   "--mode=[shadow, warn or enforce (default)]:MODE:(shadow warn enforce)"
   "--on-exceed=[what happens to a turn that goes beyond it]:WHAT:(finish_turn deny_next_tool cancel)"
   "--dry-run[show the change, and write nothing]"
+  "--own[with a hub\: your own configuration, not what holds for everybody]"
+  "--if-version=[with a hub\: only if that is the last version of its history]:N:"
   ":the name of the budget:"
 )
 
@@ -307,6 +325,8 @@ _shtab_acp_proxy_budget_undo_options=(
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--dry-run[show the change, and write nothing]"
+  "--own[with a hub\: your own configuration, not what holds for everybody]"
+  "--if-version=[with a hub\: only if that is the last version of its history]:N:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -786,6 +806,7 @@ _shtab_acp_proxy_budget() {
         deny) _arguments -C -s $_shtab_acp_proxy_budget_deny_options ;;
         grant) _arguments -C -s $_shtab_acp_proxy_budget_grant_options ;;
         grants) _arguments -C -s $_shtab_acp_proxy_budget_grants_options ;;
+        history) _arguments -C -s $_shtab_acp_proxy_budget_history_options ;;
         list) _arguments -C -s $_shtab_acp_proxy_budget_list_options ;;
         remove) _arguments -C -s $_shtab_acp_proxy_budget_remove_options ;;
         request) _arguments -C -s $_shtab_acp_proxy_budget_request_options ;;

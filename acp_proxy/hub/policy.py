@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -16,8 +16,9 @@ from acp_proxy.hub.store.policies import NONE, Policies
 from acp_proxy.hub.store.schema import prepare
 from acp_proxy.ledger.hub.policy import Document, Kept, Table, Whose
 from acp_proxy.ledger.sql_ledger import SqlLedger
-from acp_proxy.policy import Policy, understood
+from acp_proxy.policy import Policy, differences, understood
 
+MOST_OF_A_TEAM = 20  # budgets that its leads may set: the policy has room for 500
 _HOLDS = 1.0  # seconds until another hub's change is seen here
 _SEES_ALL = ("administrator", "finance")
 
@@ -66,11 +67,51 @@ _NOTHING = Current(NONE, Policy())
 
 def shown_to(who: Identity, kept: Kept) -> Kept:
     """What of it is about somebody: all of it for those who see all, else what may count what they do."""
-    whose = Whose(who.organisation, who.user, who.team)
+    whose = Whose(who.organisation, who.user, who.team, who.role, who.teams_led)
     if who.role in _SEES_ALL:
         return replace(kept, whose=whose)
     budgets = [table for table in kept.document.budgets if _concerns(who, table)]
     return Kept(kept.version, Document(budgets, kept.document.prices), whose=whose)
+
+
+def history_for(who: Identity, kept: Sequence[Kept]) -> list[Kept]:
+    """The same of versions, the latest first; those that change nothing of it are left out, but for the first."""
+    shown = [replace(shown_to(who, each), at=each.at, who=each.who, whose=None) for each in kept]
+    befores = [*shown[1:], *([None] if shown else [])]
+    return [
+        each for each, before in zip(shown, befores, strict=True) if before is None or each.document != before.document
+    ]
+
+
+def not_theirs(who: Identity, before: Document, after: Document) -> str | None:
+    """What of it is not theirs to change, as a line for them; None where all is.
+
+    A lead's are the budgets of one of their teams that are named after it: those that an administrator has set for the
+    team have other names, and no lead can give their team more than these.
+    """
+    if who.role == "administrator":
+        return None
+    for kind, name, old, new in differences(before, after):
+        tables = [table for table in (old, new) if table is not None]
+        if kind != "budget" or not all(is_led(who, table) for table in tables):
+            teams = " or ".join(f'"{team}/…" of team {team}' for team in who.teams_led) or "of a team"
+            return f"{kind} {name!r} is an administrator's to set; a lead sets budgets {teams}"
+    for team in who.teams_led:
+        if sum(_is_of_team(table, team) for table in after.budgets) > MOST_OF_A_TEAM:
+            return f"a lead sets at most {MOST_OF_A_TEAM} budgets of team {team}"
+    return None
+
+
+def is_led(who: Identity, table: Table) -> bool:
+    """Whether a budget is one of those that this lead may set."""
+    return who.role == "lead" and any(_is_of_team(table, team) for team in who.teams_led)
+
+
+def _is_of_team(table: Table, team: str) -> bool:
+    """A `*` in a scope stands for any text, and so for the names of other teams."""
+    scope = table.get("scope")
+    teams = scope.get("team") if isinstance(scope, dict) else None
+    return "*" not in team and teams in (team, [team]) and str(table.get("name")).startswith(f"{team}/")
 
 
 def tag_for(who: Identity, kept: Kept) -> str:

@@ -45,6 +45,10 @@ class LedgerForbiddenError(LedgerError):
     """The database role lacks a permission, such as a read-only role; another role may have it."""
 
 
+class LedgerChangedError(LedgerError):
+    """What was to be changed is another one by now; nothing was done."""
+
+
 class RowRefusedError(LedgerError):
     """A row has a value that no ledger can store, such as a number beyond 64 bits; other rows are not affected."""
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, OnUnavailable, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
@@ -64,7 +64,7 @@ class Followed:
     def accounts_of(self, subject: Subject, at: int, turn: str) -> tuple[Account, ...]:
         """Who it is about is who the hub knows, whatever this machine's configuration calls them."""
         if self._whose is not None:
-            subject = replace(subject, **asdict(self._whose))
+            subject = self._whose.subject(subject)
         return accounts_for(self.policy.budgets, subject, at, zone_info, turn)
 
     def borrow(self, ledger: BudgetLedger, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int) -> None:

@@ -40,7 +40,7 @@ window = "total"
 limit = { turns = 3 }
 """
 
-ACTIONS = "list, check, grant, grants, request, requests, approve, deny, simulate, add, set, remove or undo"
+ACTIONS = "list, check, grant, grants, request, requests, approve, deny, simulate, add, set, remove, undo or history"
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ def test_without_budgets_there_is_nothing_to_grant() -> None:
 
 def test_of_two_budgets_of_one_name_the_layer_says_which() -> None:
     both = budget("5 USD", layer="admin"), budget("5 USD", layer="user")
-    assert refused(asked(), *both) == 'two budgets are called "daily": --layer admin or --layer user says which'
+    assert refused(asked(), *both) == '2 budgets are called "daily": --layer admin or --layer user says which'
     assert granted(asked(layer="admin"), *both).layer == "admin"
 
 

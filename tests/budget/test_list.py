@@ -69,6 +69,7 @@ def test_the_json_is_as_documented(ledger: BudgetLedger) -> None:
     assert told(ledger, daily) == [
         {
             "name": "daily",
+            "layer": "user",
             "scope": {"team": ["core", "plat*"]},
             "window": "day",
             "window_start": "2026-11-20T23:00:00Z",

@@ -14,6 +14,7 @@ from acp_proxy.config import load
 from acp_proxy.config.checks import WINDOWS
 from acp_proxy.core.budget import Mode, OnExceed, Per
 from acp_proxy.core.budget.plan_limits import OnOverage
+from acp_proxy.system.errors import UsageError
 
 Parser = argparse.ArgumentParser
 
@@ -42,9 +43,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     changed = add_action(actions, "set", "change a budget of the configuration", "budget set daily --amount 8")
     removed = add_action(actions, "remove", "remove a budget from the configuration", "budget remove daily")
     undone = add_action(actions, "undo", "take back the last add, set or remove", "budget undo")
+    changes = "who changed which budget or price of a hub, when, and how"
+    past_changes = add_action(actions, "history", changes, "budget history daily")
     for action in (listed, checked, granted, grants, wished, waiting, approved, denied, simulated):
         add_common(action)
-    for action in (added, changed, removed, undone):
+    for action in (added, changed, removed, undone, past_changes):
         add_common(action)
     for action in (added, changed):
         _add_budget_values(action)
@@ -52,7 +55,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action.add_argument("name", metavar="NAME", type=text, help="the name of the budget")
     for action in (added, changed, removed, undone):
         action.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
-    for action in (listed, grants, waiting, simulated):
+        own = "with a hub: your own configuration, not what holds for everybody"
+        action.add_argument("--own", action="store_true", help=own)
+        unless = "with a hub: only if that is the last version of its history"
+        action.add_argument("--if-version", metavar="N", type=tokens, help=unless)
+    past_changes.add_argument("name", metavar="NAME", nargs="?", type=text, help="only of this budget or model")
+    for action in (listed, grants, waiting, simulated, past_changes):
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
     for name in ("agent", "model", "user", "team", "project"):
         default = "yours" if name in ("user", "team", "project") else "not known"
@@ -89,8 +97,8 @@ def _add_grant_values(granted: Parser, wished: Parser, approved: Parser, denied:
         says = "in the budget's currency, or tokens or turns"
         action.add_argument("--amount", metavar="N", required=True, help=says)
         action.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
-        which = "which file's, if two budgets have this name"
-        action.add_argument("--layer", choices=("admin", "user"), help=which)
+        which = "whose, if two budgets have this name: a file's or the hub's"
+        action.add_argument("--layer", choices=("admin", "user", "hub"), help=which)
     for name in get_args(Per):
         says = f"if the budget is per {name}: which one, by default yours; * for all"
         granted.add_argument(f"--for-{name}", metavar="NAME", type=text, help=says)
@@ -131,14 +139,21 @@ def _add_budget_values(action: argparse.ArgumentParser) -> None:
 def _budget_edited(asked: argparse.Namespace) -> str:
     from acp_proxy.budget import editing
     from acp_proxy.config.files import expanded, user_file
+    from acp_proxy.ledger.hub_address import is_hub
     from acp_proxy.system.directories import state_directory
 
     common = options.common(asked)
     path = expanded(common["config"], os.environ) if "config" in common else user_file(os.environ)
+    given = vars(asked)
+    wanted = editing.Asked(asked.action, given.get("name"), options.budget_values(asked), asked.dry_run)
+    if not asked.own and is_hub(url := options.config(asked).ledger.url):
+        from acp_proxy.budget import at_hub
+
+        return at_hub.edit(wanted, at_hub.Hub(url, path, asked.if_version), options.zone(None))
+    if asked.if_version is not None:
+        raise UsageError(f"--if-version: {path} has no versions; only the budgets of a hub do")
     config = load({}, os.environ)
     admins = [budget.name for budget in config.budgets if budget.layer == "admin"]
     admins += [budget.name for budget in config.plan_budgets if budget.layer == "admin"]
-    given = vars(asked)
-    wanted = editing.Asked(asked.action, given.get("name"), options.budget_values(asked), asked.dry_run)
     colours = options.width() is not None and not os.environ.get("NO_COLOR")
     return editing.edit(wanted, path, state_directory(os.environ), admins, colours=colours)

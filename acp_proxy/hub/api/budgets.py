@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanChange, PlanState
 from acp_proxy.core.windows import DAY
-from acp_proxy.hub.api.central import account_for
+from acp_proxy.hub.api.central import LAYER, account_for
 from acp_proxy.hub.api.desk import SEES_ALL, Desk, reads, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.api.turns import figures
+from acp_proxy.hub.policy import is_led
 from acp_proxy.ledger.budgets import DecisionCount, Grant, Overshoot
 from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.ledger.hub.questions import Of
@@ -38,11 +39,20 @@ def recent_costs(desk: Desk, asked: wire.Resembling) -> list[int]:
 
 
 def grant(desk: Desk, asked: Grant) -> Nothing:
-    given = replace(asked, organisation=desk.claims.organisation(asked.organisation), who=desk.claims.giver(asked))
+    who = desk.who.user if _is_led(desk, asked) else desk.claims.giver(asked)
+    given = replace(asked, organisation=desk.claims.organisation(asked.organisation), who=who)
     if not 0 < given.until - given.at <= _LONGEST_GRANT:
         raise RefusedError(400, "expected a grant that ends after it begins, and within ten years")
     desk.ledger.grant(given)
     return Nothing()
+
+
+def _is_led(desk: Desk, asked: Grant) -> bool:
+    """Whether the budget is one that the asker may set themselves, as a lead."""
+    if asked.layer != LAYER or desk.who.role != "lead":
+        return False
+    document = desk.policies.of(desk.ledger, desk.who.organisation).kept.document
+    return any(table.get("name") == asked.budget and is_led(desk.who, table) for table in document.budgets)
 
 
 def grants(desk: Desk, asked: wire.GrantsAt) -> list[Grant]:

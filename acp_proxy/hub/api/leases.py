@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.hub.api import central
-from acp_proxy.hub.api.desk import Desk, writes
+from acp_proxy.hub.api.desk import Desk, reads, writes
 from acp_proxy.hub.api.problems import RefusedError
-from acp_proxy.ledger.accounts.lending import borrower
-from acp_proxy.ledger.hub.leases import GIVE_BACK, LEND, Lending, Lent
+from acp_proxy.ledger.accounts.lending import borrower, lent
+from acp_proxy.ledger.hub.leases import GIVE_BACK, LEND, LOANS, Lending, Lent, Loan
 from acp_proxy.ledger.hub.wire import Nothing, Turn
 
 _MOST_WANTS = 100
@@ -34,10 +34,10 @@ def lend(desk: Desk, asked: Lending) -> Lent:
     wants += central.wants_of(desk, turn, asked.wants, now)
     wants = [(account, size) for account, size in wants if account.budget.window.name != "turn"]
     terms = desk.lease
-    lent = desk.ledger.lend(turn, wants, terms, now, asked.returned) if wants else {}
+    amounts = desk.ledger.lend(turn, wants, terms, now, asked.returned) if wants else {}
     number = {account.key: place for place, (account, _) in enumerate(wants)}
-    amounts = [(number[key], amount) for key, amount in lent.items() if key in number]
-    return Lent([account for account, _ in wants], amounts, terms.usable)
+    numbered = [(number[key], amount) for key, amount in amounts.items() if key in number]
+    return Lent([account for account, _ in wants], numbered, terms.usable)
 
 
 def give_back(desk: Desk, asked: Turn) -> Nothing:
@@ -46,4 +46,14 @@ def give_back(desk: Desk, asked: Turn) -> Nothing:
     return Nothing()
 
 
-ANSWERS = [writes(LEND, lend), writes(GIVE_BACK, give_back)]
+def loans(desk: Desk, _: Nothing) -> list[Loan]:
+    """Those of the people whose rows the asker sees."""
+    found = lent(desk.ledger.tables.read, desk.who.organisation, desk.now, desk.ledger.dialect)
+    return [
+        Loan(lease.id, lease.origin.user, lease.origin.team, lease.origin.host, lease.started_at, until, amounts)
+        for lease, until, amounts in found
+        if desk.claims.sees(lease.origin)
+    ]
+
+
+ANSWERS = [reads(LOANS, loans), writes(LEND, lend), writes(GIVE_BACK, give_back)]

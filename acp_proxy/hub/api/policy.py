@@ -1,4 +1,7 @@
-"""Answers about the policy: what holds for who asks, and for administrators its changes and its history."""
+"""Answers about the policy: what holds for who asks, its changes and its history.
+
+Administrators change all of it, leads the budgets that they have set for their teams.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable
 from acp_proxy.config.files import ConfigError
 from acp_proxy.hub.api.desk import ADMINISTRATOR, SEES_ALL, Answer, Desk, Tagged, reads, writes
 from acp_proxy.hub.api.problems import RefusedError
-from acp_proxy.hub.policy import shown_to, tag_for, version_of
+from acp_proxy.hub.policy import history_for, not_theirs, shown_to, tag_for, version_of
 from acp_proxy.ledger.hub.policy import (
     CHANGE_POLICY,
     POLICY,
@@ -37,7 +40,7 @@ def change_policy(desk: Desk, asked: Changes) -> Tagged[Kept]:
 
 
 def history(desk: Desk, _: Nothing) -> list[Kept]:
-    return desk.policies.store(desk.ledger, desk.who.organisation).history(_MOST)
+    return history_for(desk.who, desk.policies.store(desk.ledger, desk.who.organisation).history(_MOST))
 
 
 def changed_by(desk: Desk, change: Callable[[Document], Document]) -> Kept:
@@ -46,6 +49,8 @@ def changed_by(desk: Desk, change: Callable[[Document], Document]) -> Kept:
     def checked(before: Document) -> Document:
         after = change(before)
         policy_of(after)
+        if wrong := not_theirs(desk.who, before, after):
+            raise RefusedError(403, wrong)
         return after
 
     expected = None
@@ -68,12 +73,12 @@ def changed_by(desk: Desk, change: Callable[[Document], Document]) -> Kept:
 
 def _changed(desk: Desk, change: Callable[[Document], Document]) -> Tagged[Kept]:
     kept = changed_by(desk, change)
-    return Tagged(tag_for(desk.who, kept), kept)
+    return Tagged(tag_for(desk.who, kept), shown_to(desk.who, kept))
 
 
 ANSWERS: list[Answer] = [
     reads(POLICY, policy),
     writes(SET_POLICY, set_policy, ADMINISTRATOR),
-    writes(CHANGE_POLICY, change_policy, ADMINISTRATOR),
-    reads(POLICY_HISTORY, history, SEES_ALL),
+    writes(CHANGE_POLICY, change_policy, (*ADMINISTRATOR, "lead")),
+    reads(POLICY_HISTORY, history, (*SEES_ALL, "lead")),
 ]

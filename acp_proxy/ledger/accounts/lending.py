@@ -15,6 +15,7 @@ from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.charge import charge
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.lease import PREFIX, Terms
+from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.accounts import overshoot
 from acp_proxy.ledger.accounts.holding import Insert, Together, admission_of, ends
@@ -22,7 +23,7 @@ from acp_proxy.ledger.accounts.overshoot import read_accounts
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.statements import Run, execute
+from acp_proxy.ledger.statements import Read, Run, execute
 
 Lock = Callable[[Run, Sequence[Account]], None]
 Make = Callable[[list[Account]], None]
@@ -107,6 +108,25 @@ def end_leases(run: Run, organisation: str, user: str, sign_ins: Sequence[str] |
         sql += f" AND owner_started IN ({', '.join('?' * len(sign_ins))})"
     if own := [turn for (turn,) in run(sql, (organisation, user, *(sign_ins or ())))]:
         execute(run, ends(organisation, own))
+
+
+def lent(read: Read, organisation: str, now: int, dialect: Dialect) -> list[tuple[OpenTurn, int, dict[str, int]]]:
+    """Leases that hold, each with when it expires (Unix ns) and by the keys of accounts what is left of it."""
+    ahead, clock = dialect.ahead()
+    sql = f"""
+        SELECT * FROM (
+            SELECT o.turn, o.user_id, o.team, o.host, o.started_at, o.expires_at - {ahead} AS expires_at,
+                h.account, h.amount
+            FROM open_turn o JOIN hold h ON h.org_id = o.org_id AND h.turn = o.turn
+            WHERE o.org_id = ? AND o.{_IS_LEASE} AND h.amount > 0
+        ) found WHERE expires_at > ? ORDER BY started_at, turn, account
+    """
+    found: dict[str, tuple[OpenTurn, int, dict[str, int]]] = {}
+    for turn, user, team, host, at, until, account, amount in read(sql, (*clock, organisation, now)):
+        origin = Origin(organisation, user, team, None, host, "", None, None)
+        lease = OpenTurn(turn, origin, "", at, NOBODY)
+        found.setdefault(turn, (lease, int(until), {}))[2][account] = int(amount)
+    return list(found.values())
 
 
 class Charging:

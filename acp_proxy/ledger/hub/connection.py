@@ -15,7 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from acp_proxy import __version__
-from acp_proxy.ledger import LedgerError, LedgerForbiddenError, LedgerUnavailableError, RowRefusedError
+from acp_proxy.ledger import (
+    LedgerChangedError,
+    LedgerError,
+    LedgerForbiddenError,
+    LedgerUnavailableError,
+    RowRefusedError,
+)
 from acp_proxy.ledger.hub.wire import WITHOUT_BODY, Call, Nothing, Problem
 from acp_proxy.ledger.hub_address import Hub
 from acp_proxy.system.decoding import json_decoder
@@ -56,11 +62,12 @@ class HubConnection:
         self._tls: ssl.SSLContext | None = None
         self._kept: HTTPConnection | None = None
 
-    def call(self, call: Call[Q, A], asked: Q | None = None) -> A:
-        """The answer. Raises LedgerError."""
-        response, body = self._exchanged(self._request(call, asked, renew=False))
+    def call(self, call: Call[Q, A], asked: Q | None = None, *, if_match: str | None = None) -> A:
+        """The answer. With an ETag it is LedgerChangedError where there is another one by now. Raises LedgerError."""
+        more = _NO_MORE if if_match is None else {"If-Match": if_match}
+        response, body = self._exchanged(self._request(call, asked, renew=False, more=more))
         if response.status == 401:
-            response, body = self._exchanged(self._request(call, asked, renew=True))
+            response, body = self._exchanged(self._request(call, asked, renew=True, more=more))
         self._check(response, body)
         return self._decoded(call.answers, body or b"{}")
 
@@ -169,6 +176,8 @@ class HubConnection:
                 raise LedgerError(
                     f"ledger {self._url}: the hub does not know this question; one of both needs an update"
                 )
+            case 412:
+                raise LedgerChangedError(told)
             case 422:
                 raise RowRefusedError(_detail(response, body))
         raise LedgerUnavailableError(told) if status in _PASSING else LedgerError(told)

@@ -26,5 +26,21 @@ class Lent(Struct, frozen=True):
     usable: int
 
 
+class Loan(Struct, frozen=True):
+    """A lease that holds: whose, on which machine, and by the keys of accounts what of it is not spent yet.
+
+    Until `until` (Unix ns, by the hub's clock) it counts as held.
+    """
+
+    id: str
+    user: str
+    team: str | None
+    host: str
+    at: int
+    until: int
+    amounts: dict[str, int]
+
+
+LOANS = Call("GET", "/v1/leases", "What is lent to machines", Nothing, list[Loan])
 LEND = Call("POST", "/v1/leases", "Lend a part of each budget to a machine", Lending, Lent)
 GIVE_BACK = Call("DELETE", "/v1/leases/{turn}", "Give a lease back", Turn, Nothing)

@@ -29,7 +29,7 @@ from acp_proxy.ledger.hub import asking, questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
 from acp_proxy.ledger.hub.connection import Authorization, HubConnection
 from acp_proxy.ledger.hub.credentials import authorization_for
-from acp_proxy.ledger.hub.leases import GIVE_BACK, LEND, Lending
+from acp_proxy.ledger.hub.leases import GIVE_BACK, LEND, LOANS, Lending, Loan
 from acp_proxy.ledger.hub.policy import CHANGE_POLICY, POLICY, POLICY_HISTORY, Changes, Kept
 from acp_proxy.ledger.hub.reader import HubReader, standings_of
 from acp_proxy.ledger.hub_address import canonical, hubs_of
@@ -157,6 +157,9 @@ class HubLedger(HubReader):
     def give_back(self, organisation: str, lease: str) -> None:
         self._hub.call(GIVE_BACK, wire.Turn(lease, organisation))
 
+    def loans(self) -> list[Loan]:
+        return self._hub.call(LOANS)
+
     # -- budgets
 
     def grant(self, grant: Grant) -> None:
@@ -208,8 +211,9 @@ class HubLedger(HubReader):
         """The policy with its ETag; None where it is still that of `tag`."""
         return self._hub.tagged(POLICY, tag)
 
-    def change_policy(self, changes: Changes) -> Kept:
-        return self._hub.call(CHANGE_POLICY, changes)
+    def change_policy(self, changes: Changes, tag: str | None = None) -> Kept:
+        """Raises LedgerChangedError where it is not that of `tag` any more."""
+        return self._hub.call(CHANGE_POLICY, changes, if_match=tag)
 
     def policy_history(self) -> list[Kept]:
         return self._hub.call(POLICY_HISTORY)

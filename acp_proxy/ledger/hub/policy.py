@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from acp_proxy.core.scope import Subject
 from acp_proxy.ledger.hub.wire import Call, Nothing
 
 Table: TypeAlias = dict[str, Any]
@@ -19,11 +21,20 @@ class Document(Struct, frozen=True):
 
 
 class Whose(Struct, frozen=True):
-    """Who asks, as their token has it: by this, and by nothing that a machine says, the budgets of the policy count."""
+    """Who asks, as their token has it: by this, and by nothing that a machine says, the budgets of the policy count.
+
+    A hub that is older says nothing of the role and of the teams that a lead leads.
+    """
 
     organisation: str
     user: str
     team: str | None = None
+    role: str | None = None
+    teams_led: tuple[str, ...] = ()
+
+    def subject(self, claimed: Subject) -> Subject:
+        """A subject as the hub knows it, whatever a machine's configuration calls it."""
+        return replace(claimed, organisation=self.organisation, user=self.user, team=self.team)
 
 
 class Kept(Struct, frozen=True):

@@ -25,6 +25,12 @@ from tests.core.accounts import budget
 from tests.ledger.holds import account
 
 _OWNER = Owner("laptop", 1, "1")
+
+
+def _of_team(team: str | None) -> policy.Table:
+    return {"window": "day", "limit": {"turns": 100}, "scope": {"team": team}}
+
+
 _WINDOW = PlanWindow("five_hour", 1, None, None, None, NOON)
 
 OF_ALL = Query()
@@ -102,7 +108,7 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         questions.CORRECT: questions.Correction(row(origin=origin), row(origin=origin), NOON),
         policy.POLICY: wire.Nothing(),
         policy.SET_POLICY: policy.Document(),
-        policy.CHANGE_POLICY: policy.Changes(prices={"opus": {"input": "5", "output": "25"}}),
+        policy.CHANGE_POLICY: policy.Changes({f"{origin.team}/daily": _of_team(origin.team)}),
         policy.POLICY_HISTORY: wire.Nothing(),
         spending.SET: spending.Setting(spending.OfUser(origin.user), "50000"),
         spending.LIST: spending.Listing(),
@@ -117,6 +123,7 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         leases.LEND: leases.Lending(
             replace(turn, id=f"lease-of-{origin.user}"), [wire.Want(pool, HoldSize(1, 1))], NOON
         ),
+        leases.LOANS: wire.Nothing(),
         leases.GIVE_BACK: wire.Turn(f"lease-of-{origin.user}", name),
         wire.BOOK_LOST: wire.Lost(turn.id, NOON, False, name),
         wire.RELEASE: owned,

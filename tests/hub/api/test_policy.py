@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
+from acp_proxy.hub.identity import Identity
+from acp_proxy.hub.policy import is_led
 from acp_proxy.hub.store import Store
 from acp_proxy.ledger import open_ledger
 
@@ -53,7 +55,13 @@ def test_there_is_none_until_an_administrator_sets_one(asked: Asked) -> None:
         "document": {"budgets": [], "prices": {}},
         "at": None,
         "who": None,
-        "whose": {"organisation": "default", "user": "mallory", "team": "red"},
+        "whose": {
+            "organisation": "default",
+            "user": "mallory",
+            "team": "red",
+            "role": "developer",
+            "teams_led": [],
+        },
     }
     assert asked("administrator", "PUT", {"budgets": [DAILY]}).status == 200
     assert _names(asked("developer")) == ["daily"]
@@ -144,3 +152,53 @@ def test_each_version_stays_with_who_made_it_and_a_line_in_the_log_for_each_chan
 def test_another_organisation_has_a_policy_of_its_own(asked: Asked) -> None:
     asked("administrator", "PUT", {"budgets": [DAILY]})
     assert asked("elsewhere").value["version"] == 0
+
+
+def _of_team(name: str, team: Any, amount: str = "5") -> Any:
+    return {name: {"window": "day", "limit": {"amount": amount, "currency": "USD"}, "scope": {"team": team}}}
+
+
+def test_a_lead_sets_budgets_that_are_named_after_their_team_and_no_others(asked: Asked) -> None:
+    asked("administrator", "PATCH", {"budgets": _of_team("pool", "red") | _of_team("red/blue", "blue")})
+    assert asked("lead", "PATCH", {"budgets": _of_team("red/daily", "red")}).status == 200
+    assert _names(asked("lead", "PATCH", {"budgets": {"red/daily": {"mode": "warn"}}})) == ["pool", "red/daily"]
+    for budgets in (
+        _of_team("daily", "red"),
+        _of_team("blue/daily", "blue"),
+        _of_team("red/all", "*"),
+        _of_team("red/both", ["red", "blue"]),
+        {"red/all": {"window": "day", "limit": {"turns": 1}}},
+        {"red/daily": {"scope": None}},
+        {"pool": {"limit": {"amount": "50", "currency": "USD"}}},
+        {"pool": None},
+        {"red/blue": None},
+    ):
+        refused = asked("lead", "PATCH", {"budgets": budgets})
+        assert (refused.status, "is an administrator's to set" in refused.value["detail"]) == (403, True)
+    assert asked("lead", "PATCH", {"prices": {"opus": {"input": "5"}}}).status == 403
+    assert asked("lead", "PUT", {"budgets": []}).status == 403
+    assert asked("administrator").value["version"] == 3
+    assert asked("lead", "PATCH", {"budgets": {"red/daily": None}}).status == 200
+
+
+def test_leads_leave_room_in_the_policy_for_others(asked: Asked) -> None:
+    budgets: dict[str, Any] = {}
+    for number in range(20):
+        budgets |= _of_team(f"red/{number}", "red")
+    assert asked("lead", "PATCH", {"budgets": budgets}).status == 200
+    refused = asked("lead", "PATCH", {"budgets": _of_team("red/20", "red")})
+    assert (refused.status, refused.value["detail"]) == (403, "a lead sets at most 20 budgets of team red")
+
+
+def test_a_team_whose_name_is_a_pattern_has_no_lead_who_sets_budgets() -> None:
+    lead = Identity("mallory", "default", "r*", "lead", ("r*",))
+    assert not is_led(lead, {"name": "r*/daily", "scope": {"team": "r*"}})
+
+
+def test_the_history_of_a_lead_has_what_is_about_their_team(asked: Asked) -> None:
+    asked("administrator", "PATCH", {"budgets": {"daily": DAILY}})
+    asked("administrator", "PATCH", {"budgets": {"blue": BLUE}})
+    asked("lead", "PATCH", {"budgets": _of_team("red/daily", "red")})
+    history = asked("lead", path="/history").value
+    assert [each["version"] for each in history] == [3, 1]
+    assert "blue" not in str(history)
