@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from acp_proxy.core.acp import chars_between
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Flow
-from acp_proxy.core.wire.line_template import ESCAPE, NEWLINE, QUOTE, LineTemplate
+from acp_proxy.core.wire.line_template import ESCAPE, NEWLINE, QUOTE, LineTemplate, Measured
 from acp_proxy.core.wire.peek import (
     NO_MESSAGE,
     UNREADABLE,
@@ -29,7 +31,6 @@ class AgentLines:
 
     def __init__(self, writer: LineWriter, router: LineRouter, accounting: Accounting, flow: Flow) -> None:
         self._writer = writer
-        self._write = writer.outlet.write
         self._router = router
         self._accounting = accounting
         self._awaits = accounting.awaits
@@ -42,7 +43,7 @@ class AgentLines:
         """Whether the pump is to forward whole lines as they are; else they have been. Most traffic ends here."""
         template = self._template
         if len(run) >= template.long:
-            self._sifted(run)
+            self._see_to(run, template.sift(run))
             return False
         begin, end = template.begin, template.end
         if run[:begin] == template.head:
@@ -70,11 +71,8 @@ class AgentLines:
             self._log_no_message(run, peeked)
         awaits = self._awaits
         for peek in peeked:
-            if peek.method is not None:
-                self._peeked(run, peeked)
-                return False
-            if awaits(_AGENT, peek.id):
-                self._looked_into(run, peeked)
+            if peek.method is not None or awaits(_AGENT, peek.id):
+                self._see_to(run, ((run, peeked),))
                 return False
         self._flow.messages += len(peeked)
         return True
@@ -88,90 +86,52 @@ class AgentLines:
 
     def broken_off(self, run: bytes) -> None:
         """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
-        self._looked_into(run, peek_run(run))
+        self._see_to(run, ((run, peek_run(run)),))
 
-    def _peeked(self, run: bytes, peeked: list[Peek]) -> None:
-        """The rest of `scan` for a run in which some line has a method."""
-        if len(peeked) == 1 and is_usage_update(peeked[0]) and is_one_a_line(run, peeked):
-            self._write(run)  # there is mostly something behind it that somebody waits for
-            self._flow.messages += 1
-            self._accounting.usage_update(run)
-            self._accounting.settle()
-            return
-        seen = self._seen(run, peeked)
-        if seen is None:
-            self._looked_into(run, peeked)
-            return
-        self._write(run)
-        self._flow.messages += len(peeked)
-        if seen:
-            self._accounting.seen(seen)
-            self._accounting.settle()
-            self._template.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
-
-    def _seen(self, run: bytes, peeked: list[Peek]) -> list[Burst | UsageReports] | None:
-        """What the lines tell where a scan is enough for all of them."""
-        seen: list[Burst | UsageReports] = []
-        mark = next_of_agent(peeked, 0, self._awaits, seen)
-        return seen if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked) else None
-
-    def _looked_into(self, run: bytes, peeked: list[Peek]) -> None:
-        """Some lines of the run matter: forward in order, and account for each at its time."""
-        if len(peeked) == 1 and run[-1] == NEWLINE and is_one_a_line(run, peeked):
-            self._flow.messages += 1
-            if may_be_late(peeked[0]):
-                self._write(run)
-                self._accounting.line(_AGENT, run)
-            else:
-                self._router.line(_AGENT, run)
-            self._accounting.settle()
-        else:
-            self._settle(run, self._each(run, 0, 0, run, peeked))
-
-    def _sifted(self, run: bytes) -> None:
-        """What `scan` does, for many lines of which most are like the one that is known."""
-        sent = begin = 0
-        for piece, measured in self._template.sift(run):
-            if measured is None:
-                peeked = peek_run(piece)
-                seen = self._seen(piece, peeked)
-                if seen is not None:
-                    self._flow.messages += len(peeked)
-                    self._accounting.seen(seen)
-                else:
-                    sent = self._each(run, sent, begin, piece, peeked)
-            else:
-                self._flow.messages += measured[0]
-                self._accounting.burst(self._template.session, self._template.kind, *measured, self._template.message)
-            begin += len(piece)
-        self._settle(run, sent)
-
-    def _settle(self, run: bytes, sent: int) -> None:
-        self._writer.forward(run[sent:])
+    def _see_to(self, run: bytes, pieces: Iterable[tuple[bytes, Measured | list[Peek] | None]]) -> None:
+        """Forward a run in order. Its pieces are measured, peeked, or neither so far."""
+        sent = at = 0
+        for piece, told in pieces:
+            for begin, end in self._matter_now(piece, told):
+                self._writer.forward(run[sent : at + begin])
+                self._router.line(_AGENT, run[at + begin : at + end])
+                sent = at + end
+            at += len(piece)
+        self._writer.forward(run[sent:] if sent else run)
         self._accounting.settle()
 
-    def _each(self, run: bytes, sent: int, begin: int, piece: bytes, peeked: list[Peek]) -> int:
-        """The lines of a piece that begins at `begin`; `sent` bytes of the run are forwarded, and so many then."""
-        lines = split_lines(piece)
+    def _matter_now(self, piece: bytes, told: Measured | list[Peek] | None) -> Iterator[tuple[int, int]]:
+        """Where in the piece lines begin and end that have to be looked into before what follows is forwarded.
+
+        The others are left to be accounted when they have been: there is mostly something behind them that somebody
+        waits for.
+        """
+        accounting, template = self._accounting, self._template
+        if isinstance(told, tuple):
+            self._flow.messages += told[0]
+            accounting.burst(template.session, template.kind, *told, template.message)
+            return
+        peeked = peek_run(piece) if told is None else told
         if not is_one_a_line(piece, peeked):
             peeked = peek_lines(piece)
-        self._flow.messages += len(lines)
-        counted = 0
+        self._flow.messages += len(peeked)
+        if len(peeked) == 1 and is_usage_update(peeked[0]):
+            accounting.usage_update(piece)
+            return
+        lines: list[bytes] = []
+        end = counted = 0
         while True:
             seen: list[Burst | UsageReports] = []
             mark = next_of_agent(peeked, counted, self._awaits, seen)
-            self._accounting.seen(seen)
-            if mark == len(lines):
+            accounting.seen(seen)
+            if mark == len(peeked):
                 break
-            begin += sum(map(len, lines[counted:mark]))
-            line, counted = lines[mark], mark + 1
+            lines = lines or split_lines(piece)
+            begin = end + sum(map(len, lines[counted:mark]))
+            end, counted = begin + len(lines[mark]), mark + 1
             if may_be_late(peeked[mark]):
-                self._accounting.line(_AGENT, line)
+                accounting.line(_AGENT, lines[mark])
             else:
-                self._writer.forward(run[sent:begin])
-                self._router.line(_AGENT, line)
-                sent = begin + len(line)
-            begin += len(line)
-        if seen:
-            self._template.learn(lines[-1], peeked[-1])
-        return sent
+                yield begin, end
+        if seen and told is not None:  # what stands out among many that are alike is not what comes next
+            template.learn(piece[piece.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
