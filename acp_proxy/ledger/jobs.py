@@ -237,13 +237,13 @@ class LedgerThread:
             self._jobs.extend(item)
 
     def _work(self) -> None:
-        self._looks = _LOOKS
         while self._jobs:
             if self._ledger is None:
                 self._ledger = self._open()
                 self.opening = False
                 if self._at_first:
                     self._jobs.append(Do(self._at_first, None))
+            self._looks = _LOOKS * self._ledger.fails_over
             match self._jobs[0]:
                 case Append():
                     self._append_leading(self._ledger)

@@ -75,6 +75,8 @@ class _OwnersGoneError(Exception):
 class SqlLedger(SqlReader):
     """A `BudgetLedger`."""
 
+    fails_over = False
+
     def __init__(self, warn: Warn, journals: Sequence[Path]) -> None:
         super().__init__(warn, journals)
         self._known = Known()

@@ -49,6 +49,8 @@ _ANSWERS = 4.0  # seconds that an answer may take beyond the patience of who ask
 class HubLedger(HubReader):
     """With the arguments of `open_ledger`; `must_exist` makes no difference, for a hub has a ledger."""
 
+    fails_over = False  # the hub's own does, and the hub asks it
+
     def __init__(
         self,
         url: str,
@@ -72,7 +74,6 @@ class HubLedger(HubReader):
         self._hub.close()
 
     def is_sure(self) -> bool:
-        """For the hub to make sure of, which knows its servers."""
         return True
 
     def restored(self, organisation: str, since: int = 0) -> Restored:  # noqa: ARG002

@@ -48,6 +48,7 @@ class PostgresLedger(SqlLedger):
     """A `BudgetLedger`; `patience` bounds in seconds each statement, and how long conflicts are repeated."""
 
     dialect = POSTGRES
+    fails_over = True
 
     def __init__(
         self,
