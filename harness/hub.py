@@ -21,7 +21,7 @@ from acp_proxy.hub.api.claims import ByToken, Claims
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
-from acp_proxy.ledger import Query, Row
+from acp_proxy.ledger import Query, Row, Warn
 from acp_proxy.ledger.budgets import Grant
 
 ANYBODY = Identity("anybody", "default", None, "administrator")
@@ -88,6 +88,10 @@ class AsAsked:
         return claimed
 
 
+def _say_nothing(event: str, **fields: object) -> None:
+    pass
+
+
 @contextmanager
 def running(
     ledger: str,
@@ -96,9 +100,10 @@ def running(
     clock: Callable[[], int] = time.time_ns,
     lease: Terms = TERMS,
     port: int = 0,
+    warn: Warn = _say_nothing,
 ) -> Iterator[str]:
     """The URL of a hub for the ledger at a URL. `people` are identities by their token; without any it is `ANYBODY`."""
-    ledgers = Ledgers(ledger, 4, lambda event, **fields: None, clock)
+    ledgers = Ledgers(ledger, 4, warn, clock)
 
     async def identify(authorization: str | None, now: int) -> Identity:
         if people is None:
@@ -108,7 +113,7 @@ def running(
             raise RefusedError(401, "no token of this hub")
         return found
 
-    api = Api(ledgers, identify, lambda event, **fields: None, claims=claims, clock=clock, lease=lease)
+    api = Api(ledgers, identify, warn, claims=claims, clock=clock, lease=lease)
     try:
         with served(Starlette(routes=api.routes), port) as at:
             yield f"http://127.0.0.1:{at}"

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -20,6 +21,7 @@ import uvicorn
 from msgspec.structs import replace
 
 from acp_proxy.config.checks import port as checked_port
+from acp_proxy.hub.connections import HubConnection, allow_many
 from acp_proxy.hub.guard import Guard
 from acp_proxy.hub.settings import Listen, Settings, load
 from acp_proxy.hub.site import Site
@@ -27,10 +29,14 @@ from acp_proxy.ledger.places import private_directory, sqlite_path
 from acp_proxy.log import Log
 from acp_proxy.system.errors import UsageError, reason_of
 
+if sys.platform == "win32":
+    from asyncio import new_event_loop
+else:
+    from uvloop import new_event_loop
+
 _QUEUED = 1024  # connections that the system keeps for us
 _IDLE = 300  # seconds that a proxy's connection may rest: a new one would cost the next prompt two more journeys
 _GRACE = 3  # seconds in which answers may still be written after SIGTERM
-_LARGEST_HEAD = 16 * 1024  # bytes
 
 
 def main(path: Path | None, port: str | None, environ: Mapping[str, str], say: TextIO) -> int:
@@ -55,7 +61,8 @@ def main(path: Path | None, port: str | None, environ: Mapping[str, str], say: T
         site = Site(settings, environ, partial(Log("warning", None), "warning"))
         try:
             site.ledgers.open()
-            asyncio.run(_serve(site, settings, listener, say))
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(_serve(site, settings, listener, say))
         finally:
             site.close(within=2.0)
     return 0
@@ -64,9 +71,11 @@ def main(path: Path | None, port: str | None, environ: Mapping[str, str], say: T
 async def _serve(site: Site, settings: Settings, listener: socket.socket, say: TextIO) -> None:
     first = await site.first_token()
     listen = settings.listen
+    HubConnection.most = allow_many()
     server = uvicorn.Server(
         uvicorn.Config(
             Guard(site.application, _names(settings)),
+            http=HubConnection,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -78,7 +87,6 @@ async def _serve(site: Site, settings: Settings, listener: socket.socket, say: T
             ssl_keyfile=listen.key,
             backlog=_QUEUED,
             timeout_keep_alive=_IDLE,
-            h11_max_incomplete_event_size=_LARGEST_HEAD,
             timeout_graceful_shutdown=_GRACE,
         )
     )

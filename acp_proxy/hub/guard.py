@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import ip_address
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from acp_proxy.hub.api.problems import problem
 from acp_proxy.serve.guard import HEADERS, OPEN_TO_ALL, is_foreign, name_of
+
+_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 API = "/v1/"  # asked with a token in a header, which no browser sends by itself
 
@@ -28,9 +30,8 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                there = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(each for each in _HEADERS if each[0] not in there)]
             await send(message)
 
         refusal = self._refusal(scope)

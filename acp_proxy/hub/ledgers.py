@@ -33,20 +33,27 @@ class Ledgers:
         def threads(number: int) -> list[InThread[SqlLedger]]:
             return [InThread(opened, deadline=_DEADLINE, name=f"acp-proxy hub {each}") for each in range(number)]
 
-        self._writers = threads(connections if is_postgres(url) else 1)
+        found = threads(connections if is_postgres(url) else 1)
+        # What a prompt waits for has one for itself, which then knows the turns and sessions that go on.
+        self._first = found[0]
+        self._writers = found[1:] or found
         self._readers = self._writers if is_postgres(url) else threads(_READERS)
 
     def open(self) -> None:
         """Wait until it is open, before anything is asked. Raises LedgerError."""
-        self._writers[0].open()
+        self._first.open()
 
     def close(self, within: float) -> None:
-        everyone = dict.fromkeys([*self._writers, *self._readers])
+        everyone = dict.fromkeys([self._first, *self._writers, *self._readers])
         for each in everyone:
             each.close(within / len(everyone))
 
     async def ask(self, question: Callable[[SqlLedger], T], *, writes: bool) -> T:
         return await self._next(self._writers if writes else self._readers).ask(question)
+
+    async def ask_first(self, question: Callable[[SqlLedger], T]) -> T:
+        """On the connection that is kept for prompts and their rows."""
+        return await self._first.ask(question)
 
     async def stream(self, question: Callable[[SqlLedger], Iterable[T]]) -> AsyncIterator[Sequence[T]]:
         """The parts of a long answer, each when the last one was taken."""

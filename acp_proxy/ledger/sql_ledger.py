@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -42,6 +43,7 @@ from acp_proxy.ledger import (
 from acp_proxy.ledger.accounts import balance_updates, balances, holding, overshoot, pending_rows, standings
 from acp_proxy.ledger.accounts.lending import Charging, Lending, by_lease, give_back
 from acp_proxy.ledger.accounts.spending import organisation_of
+from acp_proxy.ledger.accounts.together import Prompt, Together
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.exports import Exports
@@ -117,6 +119,21 @@ class SqlLedger(SqlReader):
         return True
 
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+        return len(self._appended(rows, in_order=in_order))
+
+    def append_together(self, of_each: Sequence[Sequence[Row]], *, in_order: bool = False) -> list[int]:
+        """How many rows of each were new. Those that go on with what is there wait for none that begins something."""
+        rows = [row for some in of_each for row in some]
+        begun = [row for row in rows if self.dialect.remote and self._known.has([row], set())]
+        ids = {id(row) for row in begun}
+        new = Counter[tuple[str, str]]()
+        for some in (begun, [row for row in rows if id(row) not in ids]):
+            if some:
+                new.update((row.origin.organisation, row.entry.id) for row in self._appended(some, in_order=in_order))
+        return [sum(_taken(new, row) for row in some) for some in of_each]
+
+    def _appended(self, rows: Sequence[Row], *, in_order: bool) -> Sequence[Row]:
+        """Those that were new."""
         appending = Appending(rows, self._known, self.dialect, self._shard, in_order=in_order)
         self._append(appending)
         appending.committed()
@@ -175,6 +192,25 @@ class SqlLedger(SqlReader):
             except _OwnersGoneError:
                 self.settle_dead(now)
                 held = self._write(partial(self._hold, taking, question, now, look_for_dead=False))
+        return self._opened(turn, taking, held)
+
+    def hold_together(self, prompts: Sequence[Prompt]) -> list[Held | RowRefusedError]:
+        """As `hold` of each, in one transaction as far as a server is certain that they fit."""
+        found: dict[int, Held] = {}
+        together = Together(prompts if self.dialect.remote else (), self.dialect)
+        if len(together) > 1:
+            with suppress(RowRefusedError):  # of one: which, is found out one by one
+                for number, taking, held in together.held(self._write(partial(together.ask, self._lock))):
+                    found[number] = self._opened(prompts[number].turn, taking, held)
+        return [found.get(number) or self._held(prompt) for number, prompt in enumerate(prompts)]
+
+    def _held(self, prompt: Prompt) -> Held | RowRefusedError:
+        try:
+            return self.hold(prompt.turn, prompt.wants, prompt.now, prompt.until, unpriced=prompt.unpriced)
+        except RowRefusedError as error:
+            return error
+
+    def _opened(self, turn: OpenTurn, taking: holding.Taking, held: Held) -> Held:
         if opened := taking.opened(held):
             self._known.opened(turn.id, opened)
         return held
@@ -417,6 +453,14 @@ class SqlLedger(SqlReader):
 
 
 _GRANT_FIELDS = ("organisation", "id", "layer", "budget", "value", "amount", "unit", "at", "until", "who", "why")
+
+
+def _taken(new: Counter[tuple[str, str]], row: Row) -> int:
+    """1 for a row that was new, of several with one id for the first."""
+    key = row.origin.organisation, row.entry.id
+    found = min(new[key], 1)
+    new[key] -= found
+    return found
 
 
 def sized(rows: int, size: int) -> str:

@@ -13,3 +13,12 @@ class UsageError(Exception):
 def reason_of(error: OSError) -> str:
     """The system's word as a line of ours ends with it: `no such file or directory`."""
     return (error.strerror or str(error)).lower()
+
+
+def where_of(error: BaseException) -> str:
+    """The kind of a fault and its place in the code, without what it says: that may be of somebody's."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" in {trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"
+    return type(error).__name__ + place

@@ -97,6 +97,9 @@ def counted(amounts: Mapping[str, int], unit: str, rates: Iterable[tuple[str, in
     return own + sum([rounded(amounts[other] * rate, NANO) for other, rate in rates if other in amounts])
 
 
+COMPARED = frozenset({"organisation", "user", "team", "project", "host", "agent", "session", "turn", "process"})
+
+
 class Filter(Struct, frozen=True):
     """The rows that an account counts, apart from its bounds. Only a row's lines of models in scope are charged.
 
@@ -106,6 +109,12 @@ class Filter(Struct, frozen=True):
 
     where: tuple[tuple[str, str], ...]
     scope: Scope
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a dimension that there is not, as an account may come from anywhere."""
+        for dimension, _ in self.where:
+            if dimension not in COMPARED:
+                raise ValueError(f"no dimension of an account: {dimension!r}")
 
 
 class Account(Struct, frozen=True):

@@ -14,8 +14,9 @@ from starlette.routing import Route
 from acp_proxy.core.budget.lease import Terms
 from acp_proxy.hub.api import budgets, corrections, leases, operation, policy, reports, requests, spending, turns
 from acp_proxy.hub.api.claims import ByToken, Claims
-from acp_proxy.hub.api.desk import Answer, Desk, Dialect, Tagged
+from acp_proxy.hub.api.desk import Answer, Desk, Dialect, Tagged, Together
 from acp_proxy.hub.api.problems import RefusedError, problem
+from acp_proxy.hub.gathering import Gathering
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.openapi import document
@@ -24,6 +25,7 @@ from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedErro
 from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, WITHOUT_BODY, Call, Nothing
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.system.decoding import json_decoder
+from acp_proxy.system.errors import where_of
 
 ANSWERS: Sequence[Answer] = (
     *turns.ANSWERS,
@@ -42,6 +44,7 @@ Identify = Callable[[str | None, int], Awaitable[Identity]]
 """Who sends this `Authorization`, at a time (Unix s). Raises RefusedError."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+AtDesk = Callable[[SqlLedger], Desk]  # once a ledger is there
 
 _QUIET = 10 * 10**9  # ns
 
@@ -69,6 +72,9 @@ class Api:
         self._lease = lease
         self._told: dict[str, int] = {}  # when each event was logged last
         self._url = url.rstrip("/")
+        self._gathered = {
+            each.call.path: Gathering(ledgers.ask_first, _answering(each.together)) for each in ANSWERS if each.together
+        }
         self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
         described = msgspec.json.encode(document(ANSWERS))
         self.routes.append(Route("/v1/openapi.json", lambda _: Response(described, media_type="application/json")))
@@ -89,15 +95,19 @@ class Api:
                 return problem(500, "the ledger cannot be used; the hub's log says why")
             except ValueError as error:
                 return problem(400, " ".join(str(error).split()))
+            except Exception as error:  # a fault of ours: nobody else would hear of it
+                self._tell("hub.fault", answer, error)
+                return problem(500, "a fault of the hub; its log says where")
 
         return endpoint if answer.dialect is None else _translated(endpoint, answer.dialect)
 
-    def _tell(self, event: str, answer: Answer, error: LedgerError) -> None:
+    def _tell(self, event: str, answer: Answer, error: Exception) -> None:
         """For who runs the hub: the text may name its file, or the server and the database. Once in some seconds."""
         now = self._clock()
         if not 0 <= now - self._told.get(event, -_QUIET) < _QUIET:
             self._told[event] = now
-            self._warn(event, path=answer.call.path, error=str(error))
+            said = str(error) if isinstance(error, LedgerError) else where_of(error)
+            self._warn(event, path=answer.call.path, error=said)
 
     async def _answered(self, answer: Answer, request: Request) -> Response:
         who = await self._identify(_authorization(request, answer.dialect), self._clock() // 10**9)
@@ -106,15 +116,20 @@ class Api:
         if not (who.may("meter") or (who.may("read") and not answer.writes)):
             raise RefusedError(403, f"this token is good for {', '.join(who.scopes)} only")
         asked = await _asked(answer.call, request)
-        claims, now = self._claims(who), self._clock()
+        claims, now, match = self._claims(who), self._clock(), request.headers.get("if-match")
+
+        def desk(ledger: SqlLedger) -> Desk:
+            return Desk(ledger, who, claims, now, self._policies, match, self._lease, self._url)
 
         def question(ledger: SqlLedger) -> Any:
-            match = request.headers.get("if-match")
-            return answer.give(Desk(ledger, who, claims, now, self._policies, match, self._lease, self._url), asked)
+            return answer.give(desk(ledger), asked)
 
         if answer.call.streams:
             return StreamingResponse(await _begun(self._lines(question)), media_type=NDJSON)
-        given = await self._ledgers.ask(_without_refusals(question), writes=answer.writes)
+        if answer.together and answer.together.fits(asked):
+            given = await self._gathered[answer.call.path].ask((desk, asked))
+        else:
+            given = await self._ledgers.ask(_without_refusals(question), writes=answer.writes)
         if isinstance(given, Exception):
             raise given
         if isinstance(given, Nothing):
@@ -128,6 +143,10 @@ class Api:
         async for some in self._ledgers.stream(question):
             yield b"".join(msgspec.json.encode(each) + b"\n" for each in some)
         yield b"\n"
+
+
+def _answering(together: Together) -> Callable[[SqlLedger, Sequence[tuple[AtDesk, Any]]], Sequence[Any]]:
+    return lambda ledger, asked: together.give([(desk(ledger), each) for desk, each in asked])
 
 
 def _authorization(request: Request, dialect: Dialect | None) -> str | None:

@@ -117,7 +117,8 @@ class ByToken:
             known["user"] = self._who.user
         if "team" in known and not self._sees_all:
             known["team"] = self._who.team or ""
-        where = tuple({**known, "organisation": self._who.organisation}.items())
+        known.pop("organisation", None)
+        where = (("organisation", self._who.organisation), *known.items())
         value = known.get(claimed.budget.per) if claimed.budget.per in ("user", "team") else claimed.value
         key = account_key(claimed.budget, where, claimed.bounds)
         return replace(claimed, key=key, filter=replace(claimed.filter, where=where), value=value)

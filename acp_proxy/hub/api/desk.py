@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -51,6 +51,13 @@ class Dialect(Struct, frozen=True):
     error: type[Struct]  # of every error, as JSON
 
 
+class Together(Struct, frozen=True):
+    """How calls that come at one moment are answered in one go: for each its answer, or the error that is its alone."""
+
+    give: Callable[[Sequence[tuple[Desk, Any]]], Sequence[Any]]
+    fits: Callable[[Any], bool]  # whether what is asked keeps others waiting no longer than they would by themselves
+
+
 class Answer(Struct, frozen=True):
     """How a call is answered, and who may make it. `writes`: it needs the thread that writes."""
 
@@ -59,6 +66,7 @@ class Answer(Struct, frozen=True):
     roles: tuple[Role, ...]
     writes: bool
     dialect: Dialect | None = None
+    together: Together | None = None
 
 
 def reads(call: Call[Q, A], give: Callable[[Desk, Q], A | Tagged[A]], roles: tuple[Role, ...] = EVERYBODY) -> Answer:

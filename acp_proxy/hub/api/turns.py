@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.hub.api import central
-from acp_proxy.hub.api.desk import ADMINISTRATOR, Desk, writes
+from acp_proxy.hub.api.desk import ADMINISTRATOR, Desk, Together, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.policy import tag_for
 from acp_proxy.ledger import Row, RowRefusedError
+from acp_proxy.ledger.accounts.together import Prompt
 from acp_proxy.ledger.budgets import EXPIRY, Held
 from acp_proxy.ledger.hub import wire
 from acp_proxy.ledger.hub.wire import Admission, Admitted, Appended, Done, Expiring, Figures, Nothing, RefusedRow
@@ -20,24 +23,62 @@ from acp_proxy.ledger.sql_ledger import SqlLedger
 
 _MOST_WANTS = 100  # accounts of a turn
 _LONGEST_HOLD = 10 * EXPIRY
+_FEW = 100  # rows of one call that go together with those of others
 
 
 def admit(desk: Desk, asked: Admission) -> Admitted:
+    (answer,) = admit_together([(desk, asked)])
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def admit_together(asked: Sequence[tuple[Desk, Admission]]) -> list[Admitted | Exception]:
+    """As one transaction, as far as they go together. Of one ledger; a refusal is of that one alone."""
+    prompts: dict[int, _Prompt] = {}
+    found: dict[int, Admitted | Exception] = {}
+    users = _users([(desk, [each.turn.id], each.turn.origin.organisation) for desk, each in asked])
+    for number, (desk, each) in enumerate(asked):
+        try:
+            prompts[number] = _prompt(desk, each, users[number])
+        except (RefusedError, RowRefusedError, ValueError) as error:
+            found[number] = error
+    held = asked[0][0].ledger.hold_together([each.prompt for each in prompts.values()]) if prompts else []
+    for (number, prompt), one in zip(prompts.items(), held, strict=True):
+        try:
+            found[number] = one if isinstance(one, Exception) else _admitted(*asked[number], prompt, one)
+        except RefusedError as error:
+            found[number] = error
+    return [found[number] for number in range(len(asked))]
+
+
+class _Prompt(Struct, frozen=True):
+    prompt: Prompt
+    ours: list[tuple[Account, HoldSize]]  # of its wants, those that are the policy's, at their end
+
+
+def _prompt(desk: Desk, asked: Admission, users: Mapping[str, str]) -> _Prompt:
+    """Raises RefusedError."""
     if len(asked.wants) > _MOST_WANTS:
         raise RefusedError(400, f"expected at most {_MOST_WANTS} budgets for a turn")
     turn = replace(asked.turn, origin=desk.claims.origin(asked.turn.origin))
     _no_lease([turn.id])
-    _own(desk, [turn.id], turn.origin.organisation)
+    _check_own(desk, [turn.id], users)
     now = desk.claims.now(asked.now, desk.now)
     theirs = [want for want in asked.wants if want.account.budget.layer != central.LAYER]
     ours = central.wants_of(desk, turn, asked.wants, now)
     wants = [*((desk.claims.account(want.account), want.size) for want in theirs), *ours]
-    held = desk.ledger.hold(turn, wants, now, now + _lasting(asked.now, asked.until), unpriced=asked.unpriced)
+    return _Prompt(Prompt(turn, wants, now, now + _lasting(asked.now, asked.until), asked.unpriced), ours)
+
+
+def _admitted(desk: Desk, asked: Admission, prompt: _Prompt, held: Held) -> Admitted:
+    """Raises RefusedError."""
+    wants, ours = prompt.prompt.wants, [account for account, _ in prompt.ours]
     found = answered([account for account, _ in wants], held)
     if not asked.knows_policy:
-        return _without_ours(found, [account for account, _ in ours], len(theirs))
+        return _without_ours(found, ours, len(wants) - len(ours))
     kept = desk.policies.of(desk.ledger, desk.who.organisation).kept
-    return replace(found, accounts=[account for account, _ in ours], policy=tag_for(desk.who, kept))
+    return replace(found, accounts=ours, policy=tag_for(desk.who, kept))
 
 
 def _without_ours(found: Admitted, ours: Sequence[Account], theirs: int) -> Admitted:
@@ -107,13 +148,53 @@ def owned(desk: Desk, asked: wire.OwnersTurns) -> list[Expiring]:
 
 def append(desk: Desk, asked: wire.Rows) -> Appended:
     """Rows that are refused keep no other out, unless all are to come in or none."""
-    if len(asked.rows) > wire.MOST_ROWS:
-        raise RefusedError(413, f"expected at most {wire.MOST_ROWS} rows")
-    rows, refused = _sorted_out(desk, asked.rows)
-    if rows and not (refused and asked.whole):
-        desk.ledger.charge_leases(rows, desk.now + EXPIRY)
-        return _appended(desk.ledger, rows, asked, refused)
-    return Appended(0, refused)
+    (answer,) = append_together([(desk, asked)])
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def append_together(asked: Sequence[tuple[Desk, wire.Rows]]) -> list[Appended | Exception]:
+    """As one transaction, unless one of the rows is refused by the ledger. Of one ledger."""
+    found: dict[int, Appended | Exception] = {}
+    good: dict[int, tuple[list[Row], list[RefusedRow]]] = {}
+    users = _users([(desk, [row.entry.id for row in each.rows], _organisation_of(each)) for desk, each in asked])
+    for number, (desk, each) in enumerate(asked):
+        if len(each.rows) > wire.MOST_ROWS:
+            found[number] = RefusedError(413, f"expected at most {wire.MOST_ROWS} rows")
+            continue
+        rows, refused = _sorted_out(desk, each.rows, users[number])
+        found[number] = Appended(0, refused)
+        if rows and not (refused and each.whole):
+            good[number] = (rows, refused)
+    for in_order in (False, True):
+        of_one = {number: rows for number, rows in good.items() if asked[number][1].in_order is in_order}
+        if of_one:
+            found |= _appended_together(asked, of_one, in_order=in_order)
+    return [found[number] for number in range(len(asked))]
+
+
+def _appended_together(
+    asked: Sequence[tuple[Desk, wire.Rows]],
+    good: Mapping[int, tuple[list[Row], list[RefusedRow]]],
+    *,
+    in_order: bool,
+) -> dict[int, Appended]:
+    desk = asked[next(iter(good))][0]
+    desk.ledger.charge_leases([row for rows, _ in good.values() for row in rows], desk.now + EXPIRY)
+    try:
+        new = desk.ledger.append_together([rows for rows, _ in good.values()], in_order=in_order)
+    except RowRefusedError:  # of one: which, is found out one by one
+        return {n: _appended(desk.ledger, rows, asked[n][1], refused) for n, (rows, refused) in good.items()}
+    return {number: Appended(count, refused) for (number, (_, refused)), count in zip(good.items(), new, strict=True)}
+
+
+def is_short(asked: wire.Rows) -> bool:
+    return len(asked.rows) <= _FEW and all(row.lease is None for row in asked.rows)
+
+
+def _organisation_of(asked: wire.Rows) -> str:
+    return asked.rows[0].origin.organisation if asked.rows else ""
 
 
 def move(desk: Desk, asked: wire.Rows) -> Appended:
@@ -134,11 +215,9 @@ def move(desk: Desk, asked: wire.Rows) -> Appended:
     return Appended(0, refused)
 
 
-def _sorted_out(desk: Desk, claimed: Sequence[Row]) -> tuple[list[Row], list[RefusedRow]]:
+def _sorted_out(desk: Desk, claimed: Sequence[Row], users: Mapping[str, str]) -> tuple[list[Row], list[RefusedRow]]:
     rows: list[Row] = []
     refused: list[RefusedRow] = []
-    ids = [row.entry.id for row in claimed]
-    users = desk.ledger.users_of(desk.claims.organisation(claimed[0].origin.organisation), ids) if claimed else {}
     for row in claimed:
         user = users.get(row.entry.id)
         try:
@@ -160,6 +239,17 @@ def _appended(ledger: SqlLedger, rows: list[Row], asked: wire.Rows, refused: lis
     return Appended(sum(one.new for one in each), [*refused, *(bad for one in each for bad in one.refused)])
 
 
+def _users(asked: Sequence[tuple[Desk, Sequence[str], str]]) -> list[Mapping[str, str]]:
+    """Whose turns these are, for each who asks; an organisation's with one question."""
+    named = [(desk.claims.organisation(organisation), turns) for desk, turns, organisation in asked]
+    ids: dict[str, dict[str, None]] = {}
+    for organisation, turns in named:
+        ids.setdefault(organisation, {}).update(dict.fromkeys(turns))
+    ledger = asked[0][0].ledger
+    found = {organisation: ledger.users_of(organisation, list(turns)) for organisation, turns in ids.items()}
+    return [found[organisation] for organisation, _ in named]
+
+
 def _no_lease(turns: Sequence[str]) -> None:
     """Raises RefusedError for an id that only leases have."""
     if any(turn.startswith(PREFIX) for turn in turns):
@@ -168,8 +258,13 @@ def _no_lease(turns: Sequence[str]) -> None:
 
 def _own(desk: Desk, turns: Sequence[str], organisation: str) -> None:
     """Raises RefusedError for turns that others have."""
-    for turn, user in desk.ledger.users_of(organisation, turns).items():
-        if not desk.claims.is_own(user):
+    _check_own(desk, turns, desk.ledger.users_of(organisation, turns))
+
+
+def _check_own(desk: Desk, turns: Sequence[str], users: Mapping[str, str]) -> None:
+    for turn in turns:
+        user = users.get(turn)
+        if user is not None and not desk.claims.is_own(user):
             raise RefusedError(409, f"turn {turn}: its id is another user's")
 
 
@@ -178,8 +273,8 @@ def _lasting(now: int, until: int) -> int:
 
 
 ANSWERS = [
-    writes(wire.ADMIT, admit),
-    writes(wire.APPEND, append),
+    replace(writes(wire.ADMIT, admit), together=Together(admit_together, lambda _: True)),
+    replace(writes(wire.APPEND, append), together=Together(append_together, is_short)),
     writes(wire.MOVE, move, ADMINISTRATOR),
     writes(wire.RELEASE, release),
     writes(wire.BEAT, beat),

@@ -19,7 +19,12 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Statement
 from acp_proxy.ledger.sums.buckets import LEVELS, Cover, cover
 
-_COLUMNS = {"user": "user_id", "session": "session", "turn": "id", "process": "process"}  # others are called the same
+# What a name that came from somewhere becomes in SQL; there is no other.
+_COLUMNS = {
+    "user": "user_id",
+    "turn": "id",
+    **{name: name for name in ("team", "project", "host", "agent", "session", "process", "model")},
+}
 _IN_TOTALS = frozenset({"organisation", "user", "team", "project", "agent"})
 _MOST_RANGES = 2 * len(LEVELS) - 1  # of an interval; always as many, so that the statement's text stays the same
 _TOKENS = "t.input + t.cached_read + t.cached_write + t.output + t.thought"
@@ -127,12 +132,12 @@ def _conditions(account: Account, dialect: Dialect, alias: str, model_alias: str
         sql += f" AND ({alias}.billing IS NULL OR {alias}.billing <> '{PLAN}')"
     for dimension, value in account.filter.where:
         if dimension != "organisation":
-            sql += f" AND {alias}.{_COLUMNS.get(dimension, dimension)} = ?"
+            sql += f" AND {alias}.{_COLUMNS[dimension]} = ?"
             values.append(value)
     for dimension in DIMENSIONS:
         patterns = account.filter.scope.of(dimension)
         if patterns:
-            column = f"{model_alias if dimension == 'model' else alias}.{_COLUMNS.get(dimension, dimension)}"
+            column = f"{model_alias if dimension == 'model' else alias}.{_COLUMNS[dimension]}"
             globs = [pattern for pattern in patterns if "*" in pattern]
             exact = [pattern for pattern in patterns if "*" not in pattern]
             alternatives = [f"{column} = ?"] * len(exact) + [f"{column} {dialect.glob} ?"] * len(globs)

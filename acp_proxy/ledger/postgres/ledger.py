@@ -92,9 +92,9 @@ class PostgresLedger(SqlLedger):
         )
         return f"{self.url}: {sized(rows, size)}, schema {self._version}, PostgreSQL {version}"
 
-    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+    def _appended(self, rows: Sequence[Row], *, in_order: bool) -> Sequence[Row]:
         with self._keeping.writing(rows[0].origin.organisation if rows else "", rows):
-            return super().append(rows, in_order=in_order)
+            return super()._appended(rows, in_order=in_order)
 
     def release(self, organisation: str, turn: str) -> None:
         with self._keeping.writing(organisation, released=(organisation, turn)):

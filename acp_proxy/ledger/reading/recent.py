@@ -98,6 +98,8 @@ class Recent:
                 )
             elif dimension == SEEN:
                 yield of_seen(value, _OF_SESSION)
+            elif dimension not in _OF_SESSION:
+                raise ValueError(f"no dimension of a session: {dimension!r}")
             else:
                 # An expression: an index that has a user's sessions in no order of time would have all of them sorted.
                 yield same(f"{_OF_SESSION[dimension]} || ''", value), [] if value is None else [value]

@@ -74,11 +74,11 @@ class SqliteLedger(SqlLedger):
         how = ", synchronous" if self._synchronous else ""
         return f"{self.path}: {sized(rows, size)}, schema {len(MIGRATIONS)}, {library}{how}"
 
-    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+    def _appended(self, rows: Sequence[Row], *, in_order: bool) -> Sequence[Row]:
         if len(rows) >= _MANY:
             with translated(self.path):
                 self._database.current().execute(f"PRAGMA cache_size = -{_CACHE_FOR_MANY}")
-        return super().append(rows, in_order=in_order)
+        return super()._appended(rows, in_order=in_order)
 
     def close(self) -> None:
         self._database.close()

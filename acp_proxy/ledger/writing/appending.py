@@ -41,7 +41,7 @@ class Appending:
         self._parts = _Parts.of(rows, shard, in_order=in_order)
         self._looks_first = not dialect.remote
         self._series = set(self._parts.additions.series)
-        self.new = 0  # rows that were not there
+        self.new: Sequence[Row] = ()  # rows that were not there
         self.due: list[str] = []  # organisations whose rows are to be added up when these are committed
 
     @property
@@ -59,7 +59,7 @@ class Appending:
         journey.add([*parts.beside, *parts.additions.statements(), *parts.tallies])
         journey.add(list(at_once.ends(self._rows, self._known, self._dialect)))
         journey.make(run, last=True)
-        self.new = len(self._rows)
+        self.new = self._rows
 
     def write(self, run: Run, lock: Lock) -> None:
         """Raises NotAsAssumedError once, where some are there and it takes a journey less with those that are not."""
@@ -80,7 +80,7 @@ class Appending:
             self._looks_first = True
             raise NotAsAssumedError
 
-        self.new = len(rows)
+        self.new = rows
         first = begin_sessions(run, parts.rows.sessions, sessions())
         note_sessions(run, first)
         execute(run, [*of_unpriced(rows), *parts.beside])

@@ -19,7 +19,7 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import of_unpriced
 from acp_proxy.ledger.statements import Statement
 
-_MOST = 1000  # of each kind that are remembered: of others the ledger is asked
+_MOST = 10_000  # of each kind that are remembered: of others the ledger is asked
 # Two rows where there can be one: it fails.
 _NONE_OPEN = "SELECT (SELECT 1 UNION ALL SELECT 1 FROM open_turn WHERE org_id = ? AND turn IN ({turns}))"
 
@@ -34,8 +34,9 @@ class Known(Struct):
     turns: dict[str, Opened] = field(default_factory=dict)
 
     def opened(self, turn: str, opened: Opened) -> None:
-        if len(self.turns) < _MOST:
-            self.turns[turn] = opened
+        if len(self.turns) >= _MOST:  # the oldest may have ended elsewhere
+            del self.turns[next(iter(self.turns))]
+        self.turns[turn] = opened
 
     def appended(self, rows: Sequence[Row], series: set[tuple[str, str]]) -> None:
         self.series |= series

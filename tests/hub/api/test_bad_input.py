@@ -13,10 +13,12 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, Row
-from acp_proxy.ledger.hub import questions, wire
+from acp_proxy.ledger.hub import leases, questions, wire
+from acp_proxy.ledger.hub.connection import written
 from acp_proxy.system.decoding import json_decoder
 from harness.rows import NOON, line, row
-from tests.hub.api.conftest import Ask
+from tests.hub.api.asking import about
+from tests.hub.api.conftest import MALLORY, Ask
 
 
 def _with_line(**fields: object) -> Row:
@@ -105,3 +107,24 @@ def test_an_unknown_dimension_is_one_line(ask: Ask) -> None:
     for call in (questions.ROWS, questions.SESSIONS):
         status, body = ask("finance", call, questions.Wanted(Query(where=(("colour", "red"),))))
         assert (status, json.loads(body)["detail"]) == (400, "no dimension of the ledger: 'colour'")
+    status, body = ask("finance", questions.RECENT_SESSIONS, questions.RecentSessions("default", 1, query=COLOUR))
+    assert (status, json.loads(body)["detail"]) == (400, "no dimension of a session: 'colour'")
+
+
+COLOUR = Query(where=(("colour", "red"),))
+INJECTED = "user_id = 'bob' OR t.user_id"
+
+
+def test_the_name_of_a_dimension_becomes_no_sql(sent: Callable[..., tuple[int, str, str]]) -> None:
+    """Of an account that a proxy asks about, with each call that takes one."""
+    taking = set()
+    for call, question in about(MALLORY).items():
+        _, body = written(call, question)
+        named = b'["organisation","default"]'
+        if body is None or named not in body:
+            continue
+        taking.add(call.path)
+        bent = body.replace(named, named + b"," + json.dumps([INJECTED, "x"]).encode(), 1)
+        status, _, detail = sent(call.path, bent, method=call.method)
+        assert (status, detail.partition(" - ")[0]) == (400, f"no dimension of an account: {INJECTED!r}"), call.path
+    assert taking >= {call.path for call in (wire.ADMIT, wire.STANDINGS, wire.ANNOUNCE, wire.DECISIONS, leases.LEND)}

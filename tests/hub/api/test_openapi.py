@@ -6,13 +6,12 @@ import json
 from http.client import HTTPConnection
 from typing import Any
 
-import jsonschema
 import pytest
 
 from acp_proxy.hub.api import ANSWERS
-from acp_proxy.ledger.hub.wire import NDJSON
 from tests.hub.api.asking import about
 from tests.hub.api.conftest import MALLORY, ROLES, Ask
+from tests.hub.api.described import check_answer
 
 
 @pytest.fixture
@@ -23,10 +22,6 @@ def document(address: str) -> Any:
         found = json.loads(response.read())
     connection.close()
     return found
-
-
-def _checked(document: Any, schema: Any, value: Any) -> None:
-    jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(value)
 
 
 def test_it_names_each_route_once(document: Any) -> None:
@@ -41,13 +36,4 @@ def test_each_answer_to_each_role_is_as_described(document: Any, ask: Ask, role:
     for answer in ANSWERS:
         described = document["paths"][answer.call.path][answer.call.method.lower()]["responses"]
         status, body = ask(role, answer.call, asked[answer.call])
-        found = described[str(status)]
-        if "$ref" in found:
-            found = document["components"]["responses"][str(status)]
-        if "content" not in found:
-            assert body == b""
-            continue
-        ((kind, content),) = found["content"].items()
-        values = map(json.loads, filter(None, body.splitlines())) if kind == NDJSON else [json.loads(body)]
-        for value in values:
-            _checked(document, content["schema"], value)
+        check_answer(document, described[str(status)], body)
