@@ -18,6 +18,7 @@ from acp_proxy.config.schema import dotted
 from acp_proxy.config.values import (
     AgentCounts,
     BilledBy,
+    BillSource,
     Books,
     Config,
     Identity,
@@ -44,6 +45,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Price",
+    "bills_of",
     "load",
     "load_to_answer",
     "otlp_of",
@@ -109,6 +111,7 @@ def _settled(
         by_file={"admin": final, "user": users},
         overruled=tuple(dotted(key) for key in lower if settings.get(key) != lower[key]),
         plan_budgets=plan_budgets,
+        bills=_bills(settings),
         billing={name: BilledBy(**said) for name, said in _tables(settings, "billing").items()},
     )
 
@@ -233,6 +236,16 @@ def _otlp(section: dict[str, Any], environ: Mapping[str, str]) -> Otlp:
         if key in section:
             section[key] = expanded(section[key], environ)
     return Otlp(**section)
+
+
+def bills_of(file: TomlFile) -> Mapping[str, BillSource]:
+    """`[bills]` of another program's file, with the keys of ours. Raises ConfigError."""
+    only = replace(file, table={"bills": file.table["bills"]} if "bills" in file.table else {})
+    return _bills(of_file(only))
+
+
+def _bills(settings: Settings) -> Mapping[str, BillSource]:
+    return {provider: BillSource(**said) for provider, said in _tables(settings, "bills").items()}
 
 
 def _pricing(settings: Settings) -> Pricing:

@@ -28,6 +28,7 @@ _LONGEST_PATH = 4096  # characters; no system takes more
 _LONGEST_NUMBER = 6  # digits of a duration
 _MOST_TOKENS = 10**12
 _MOST_PERCENT = 1000
+_MOST_DAYS = 366
 _ALL = 100  # percent
 
 
@@ -316,6 +317,29 @@ def address(value: object) -> str:
         raise ValueError(expected) from None
     if not url.hostname or url.scheme not in ("http", "https") or url.query or url.fragment:
         raise ValueError(expected)
+    return value
+
+
+def reference(value: object) -> str:
+    """Where a secret stands. What is given may be the secret itself: no message repeats it."""
+    inner = value[2:-1] if isinstance(value, str) and value.startswith("${") and value.endswith("}") else ""
+    named = inner.removeprefix("file:") if inner.startswith("file:") else inner.removeprefix("ENV:")
+    if not named.strip() or not named.isprintable() or len(named) > _LONGEST_PATH:
+        raise ValueError("expected ${NAME} or ${file:PATH}: a key does not stand here")
+    return str(value)
+
+
+def provider_address(value: object) -> str:
+    """The URL of a provider's API."""
+    try:
+        return address(value)
+    except ValueError:
+        raise ValueError("expected the URL of an API, such as https://llm.example.com") from None
+
+
+def days(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_DAYS:
+        raise ValueError(f"expected a number of days from 1 to {_MOST_DAYS}")
     return value
 
 

@@ -14,6 +14,7 @@ from acp_proxy.config.checks import (
     closest,
     count,
     currency,
+    days,
     duration,
     flag,
     headers,
@@ -29,7 +30,9 @@ from acp_proxy.config.checks import (
     percents,
     port,
     price,
+    provider_address,
     rate,
+    reference,
     secret,
     signals,
     text,
@@ -133,6 +136,9 @@ KEYS: dict[str, Check] = {
     "otlp.resource_attributes": attributes,
     "otlp.gen_ai": flag,
     "otlp.token_histogram": flag,
+    "bills.*.key": reference,
+    "bills.*.url": provider_address,
+    "bills.*.days": days,
     "books.complete": flag,
     "plans.thresholds": percents,
     "plans.in_editor": flag,
@@ -150,6 +156,8 @@ def pattern_of(key: Key) -> Key:
     match key:
         case ("prices" | "aliases" | "agents" | "billing" as table, _, *rest):
             return (table, "*", *rest)
+        case ("bills", "anthropic" | "openai" | "litellm", *rest):  # no others have an API that is asked
+            return ("bills", "*", *rest)
         case ("budget", "rates", _):
             return ("budget", "rates", "*")
     return key
@@ -165,7 +173,7 @@ def of_text(check: Check, value: str) -> object:
     """A value from the environment, in the type that the check takes."""
     if check is flag and value.lower() in _TRUE + _FALSE:
         return value.lower() in _TRUE
-    if check in (tokens, port) and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
+    if check in (tokens, port, days) and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
         return int(value)
     if check is percents and all(part.strip().isdigit() and len(part) < _LONGEST_NUMBER for part in value.split(",")):
         return [int(part) for part in value.split(",")]
@@ -177,6 +185,8 @@ def unknown(key: Key) -> str:
     table, name = key[:-1], key[-1]
     while table and not children(table):  # of the environment: a file has no key below one that is none
         table, name = table[:-1], table[-1]
+    if table == ("bills",):
+        return "unknown key; [bills] has anthropic, openai and litellm"
     around = {child: (*table, child) for child in children(table) if child != "*"}
     elsewhere: dict[str, Key] = {}
     if "*" not in pattern_of(table):  # what a model's price lacks, such as a currency, is not meant for a budget

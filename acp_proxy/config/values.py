@@ -120,6 +120,14 @@ class Otlp(Struct, frozen=True):
         return f"Otlp(signals={self.signals!r})"
 
 
+class BillSource(Struct, frozen=True):
+    """A provider that is asked for its bill each day. `key` says where the key stands, and is never the key itself."""
+
+    key: str | None = None  # `${NAME}` or `${file:PATH}`
+    url: str | None = None  # None: that of the provider
+    days: int = 30  # before today
+
+
 class Books(Struct, frozen=True):
     """Whether relayed turns that are known in part are completed from what their agents recorded."""
 
@@ -155,4 +163,5 @@ class Config(Struct, frozen=True):
     overruled: tuple[str, ...]  # keys that were set, and do not count for what the administrator set
     billing: Mapping[str, BilledBy] = field(default_factory=dict)  # by the agent's name, or a pattern of it
     plans: Plans = Plans()
+    bills: Mapping[str, BillSource] = field(default_factory=dict)  # by provider
     plan_budgets: tuple[PlanBudget, ...] = ()  # the administrator's, the user's

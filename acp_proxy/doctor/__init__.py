@@ -25,6 +25,7 @@ from acp_proxy.config.schema import quoted
 from acp_proxy.core.agents.lookup import how_it_counts, profile_of
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import DAY, SECOND
+from acp_proxy.doctor.bills import bill_troubles
 from acp_proxy.doctor.budgets import budget_troubles, in_words, plan_troubles
 from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.doctor.clocks import clock_trouble
@@ -82,7 +83,7 @@ def findings(
         yield Finding("FAIL", f"config: {error}")  # and which ledger is meant is not known
     else:
         yield from _config(config)
-        yield from _ledger(config, journal_directories(environ), now, rebuild, typed="ledger" in options)
+        yield from _ledger(config, environ, now, rebuild, typed="ledger" in options)
         yield from _telemetry(config, environ)
     yield from _interceptors()
     yield _catalog(Catalog(), now)
@@ -95,8 +96,9 @@ def _config(config: Config) -> Iterator[Finding]:
         yield Finding("warn", f"config: {key} is set, but the administrator's file decides it")
 
 
-def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool, *, typed: bool) -> Iterator[Finding]:
+def _ledger(config: Config, environ: Mapping[str, str], now: int, rebuild: bool, *, typed: bool) -> Iterator[Finding]:
     trouble: list[Finding] = []
+    directories = journal_directories(environ)
 
     def warn(event: str, **fields: object) -> None:
         details = ", ".join(f"{name} {value}" for name, value in fields.items())
@@ -116,6 +118,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
             yield from _doubled(config, ledger, now)
             yield from _budgets(config, ledger)
             yield from _channels(config, ledger, now)
+            yield from _bills(config, ledger, environ, now)
             yield from _machines(config, ledger, now)
     except NoLedgerError as error:
         yield Finding("FAIL" if rebuild else "warn", f"ledger: {error}")
@@ -228,6 +231,11 @@ def _budgets(config: Config, ledger: BudgetReader) -> Iterator[Finding]:
 def _channels(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
     for text, troubles in channel_troubles(config, ledger, now):
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
+
+
+def _bills(config: Config, ledger: BudgetLedger, environ: Mapping[str, str], now: int) -> Iterator[Finding]:
+    for text, trouble in bill_troubles(config, ledger, environ, now):
+        yield Finding("warn" if trouble else "ok", f"{text}{trouble and f'; {trouble}'}")
 
 
 def _telemetry(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -15,9 +15,9 @@ import orjson
 from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
-from acp_proxy.config import otlp_of
+from acp_proxy.config import bills_of, otlp_of
 from acp_proxy.config.files import ConfigError, TomlFile, read
-from acp_proxy.config.values import Otlp
+from acp_proxy.config.values import BillSource, Otlp
 from acp_proxy.core.budget.lease import Terms
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url
@@ -76,6 +76,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     database: Database = Database()
     provider: tuple[Provider, ...] = ()
     otlp: Any = Otlp()  # an `Otlp`, whose types msgspec does not decode
+    bills: dict[str, BillSource] = {}  # by provider, checked as those of `serve`
     lease: Terms = Terms()
 
     @property
@@ -87,8 +88,9 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     """The settings in a file; the defaults without one."""
     file = TomlFile(Path("hub.toml"), "", {}) if path is None else read(path)
     table = _with_secrets(file, file.table, (), environ)
-    otlp = otlp_of(replace(file, table=table), environ)
-    table.pop("otlp", None)
+    otlp, bills = otlp_of(replace(file, table=table), environ), bills_of(replace(file, table=table))
+    for own in ("otlp", "bills"):
+        table.pop(own, None)
     try:
         found = json_decoder(Settings).decode(orjson.dumps(table))
     except ValidationError as error:
@@ -99,12 +101,14 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     if not found.database.url:
         ledger = f"sqlite:///{state_directory(environ) / 'hub' / 'ledger.db'}"
         found = replace(found, database=replace(found.database, url=ledger))
-    return replace(found, otlp=otlp)
+    return replace(found, otlp=otlp, bills=dict(bills))
 
 
 def _with_secrets(file: TomlFile, value: Any, key: tuple[str, ...], environ: Mapping[str, str]) -> Any:
     """The same value with each reference in a text replaced by what it names."""
     match value:
+        case _ if key[:1] == ("bills",):
+            return value  # a key is read when a provider is asked, and so may be replaced meanwhile
         case dict():
             return {name: _with_secrets(file, each, (*key, name), environ) for name, each in value.items()}
         case list():

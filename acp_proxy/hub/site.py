@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import cast
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config, without_files
 from acp_proxy.config.applied import catalog_of
 from acp_proxy.hub.api import Api
@@ -26,13 +28,16 @@ from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.page.figures import Figures
 from acp_proxy.hub.page.routes import Page
+from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.hub.request_pages import RequestPages
 from acp_proxy.hub.settings import Settings
 from acp_proxy.hub.store import AskedStore, Store
 from acp_proxy.ledger import LedgerError, Warn
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.metrics import CONTENT_TYPE, Exporter
 from acp_proxy.otlp.exporting import Exporting
+from acp_proxy.reconcile.fetching import Fetching
 from acp_proxy.serve.scrapes import Scrapes
 
 
@@ -53,7 +58,11 @@ class Site:
         config = _config(settings, environ)
         self._exporter = _exporter(config)
         self._figures = Figures(config, environ, warn, clock)
-        self._exporting = Exporting.of(config, environ, warn)
+        self._senders = [
+            sender
+            for sender in (Exporting.of(config, environ, warn), _fetching(config, environ, warn, clock))
+            if sender is not None
+        ]
         api = Api(self.ledgers, self.identify, warn, clock=clock, lease=settings.lease, url=settings.url)
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         desk = Desk(settings, self.store, self.authenticator, lambda: clock() // 10**9)
@@ -68,15 +77,16 @@ class Site:
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Meanwhile telemetry goes where `[otlp]` says, or the environment."""
-        running = None if self._exporting is None else asyncio.create_task(self._exporting.run())
+        """Meanwhile telemetry goes where `[otlp]` says, or the environment, and bills are fetched of `[bills]`."""
+        running = [asyncio.create_task(sender.run()) for sender in self._senders]
         try:
             yield
         finally:
-            if running is not None:
-                running.cancel()
+            for task in running:
+                task.cancel()
+            for task in running:
                 with suppress(asyncio.CancelledError):
-                    await running
+                    await task
 
     async def first_token(self) -> str | None:
         """An administrator's, where there is none yet. Raises LedgerError."""
@@ -129,7 +139,20 @@ def _collects(who: Identity) -> bool:
 def _config(settings: Settings, environ: Mapping[str, str]) -> Config:
     config = without_files({"ledger": settings.database.url}, environ)
     identity = replace(config.identity, organisation=settings.organisation)
-    return replace(config, identity=identity, otlp=settings.otlp)
+    return replace(config, identity=identity, otlp=settings.otlp, bills=settings.bills)
+
+
+def _fetching(config: Config, environ: Mapping[str, str], warn: Warn, clock: Callable[[], int]) -> Fetching | None:
+    catalog = catalog_of(config)
+    policies = CurrentPolicies()
+
+    def known(ledger: BudgetLedger) -> Catalog:
+        """With the prices that the policy has."""
+        policy = policies.of(cast(SqlLedger, ledger), config.identity.organisation).policy
+        catalog.reprice(policy.prices)
+        return catalog
+
+    return Fetching.of(config, environ, warn, known, clock)
 
 
 def _exporter(config: Config) -> Exporter:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
     from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
+    from acp_proxy.ledger.bill_sources import BillSource
     from acp_proxy.ledger.durability import Replication, Restored
     from acp_proxy.ledger.exports import Exports
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
@@ -248,6 +249,9 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     @property
     def beside(self) -> CopiedTables:
         """What a copy of the ledger needs in addition to its rows."""
+
+    def bill_sources(self, organisation: str) -> list[BillSource]:
+        """Providers whose bills are fetched into it."""
 
     @property
     def tables(self) -> Tables:

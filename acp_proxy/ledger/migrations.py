@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from acp_proxy.ledger import (
     LedgerError,
+    bill_sources,
     captures,
     corrections,
     exports,
@@ -260,6 +261,7 @@ MIGRATIONS: tuple[Step, ...] = (
     (*BILLING, *balances.ANEW),
     (),  # PostgreSQL's alone: `postgres/keeping.TABLES`
     captures.DETAILS,
+    bill_sources.TABLES,
 )
 
 

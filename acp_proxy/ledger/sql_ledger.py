@@ -44,6 +44,7 @@ from acp_proxy.ledger.accounts import balance_updates, balances, holding, oversh
 from acp_proxy.ledger.accounts.lending import Charging, Lending, by_lease, give_back
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.accounts.together import Prompt, Together
+from acp_proxy.ledger.bill_sources import BillSource, sources
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.exports import Exports
@@ -428,6 +429,9 @@ class SqlLedger(SqlReader):
     @property
     def tables(self) -> Tables:
         return Tables(self._read, self._write, self.dialect)
+
+    def bill_sources(self, organisation: str) -> list[BillSource]:
+        return sources(self._read, organisation)
 
     def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
         return self.outbox.counts(organisation)

@@ -5,7 +5,8 @@ Days are those of UTC on both sides. Only models that are on the bill are compar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,8 +16,9 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import PLAN
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import LedgerReader, Query, Sums
+from acp_proxy.ledger import LedgerReader, Query, Sums, captures
 from acp_proxy.ledger.captures import Capture, Cause, Day, Detail
+from acp_proxy.ledger.statements import Run
 from acp_proxy.reconcile.cells import Cells, Line, Names, Side, ledger_side, table
 from acp_proxy.reconcile.difference import Difference, difference
 from acp_proxy.reconcile.findings import found_in
@@ -64,7 +66,7 @@ def reconcile(
     return Reconciliation(by, bill.provider, since, until, lines, total, found, difference(cells, bill, names), days)
 
 
-def capture_of(found: Reconciliation, now: int) -> Capture:
+def _capture_of(found: Reconciliation, now: int) -> Capture:
     """What is kept of it: all of the bill, in the currency in which most was billed."""
     total = found.total
     most = max(total.bill.costs, key=lambda cost: cost.nano, default=Money(0, "USD"))
@@ -73,7 +75,7 @@ def capture_of(found: Reconciliation, now: int) -> Capture:
     return Capture(found.provider, found.since, found.until, now, *tokens, most.currency, most.nano, seen)
 
 
-def detail_of(found: Reconciliation, currency: str) -> Detail:
+def _detail_of(found: Reconciliation, currency: str) -> Detail:
     """The last days, and causes that name no user and no key."""
     ordinals = {date_of(day): day for day in range(found.since // DAY, found.until // DAY)}
     days = [
@@ -93,6 +95,14 @@ def detail_of(found: Reconciliation, currency: str) -> Detail:
         if each.kind not in ("user_unseen", "key_unseen")
     ]
     return Detail(tuple(days[-_MOST_DAYS:]), tuple(causes[:_MOST_CAUSES]))
+
+
+def noted(found: Reconciliation, organisation: str, now: int) -> Callable[[Run], None]:
+    """What keeps it in a transaction, in place of what was kept of this provider before."""
+    capture = _capture_of(found, now)
+    return partial(
+        captures.note, organisation=organisation, capture=capture, detail=_detail_of(found, capture.currency)
+    )
 
 
 def _in(currency: str, costs: Iterable[Money]) -> int:
@@ -128,4 +138,4 @@ def _who(lines: tuple[Line, ...], by: By) -> list[Finding]:
     ]
 
 
-__all__ = ["Finding", "Line", "Reconciliation", "capture_of", "detail_of", "reconcile"]
+__all__ = ["Finding", "Line", "Reconciliation", "noted", "reconcile"]

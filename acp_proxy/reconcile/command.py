@@ -11,8 +11,8 @@ from pathlib import Path
 from acp_proxy.bills import Bill, BillError, File, date_of, read
 from acp_proxy.bills.spreadsheet import FIELDS
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import captures, open_ledger
-from acp_proxy.reconcile import Reconciliation, capture_of, detail_of
+from acp_proxy.ledger import open_ledger
+from acp_proxy.reconcile import Reconciliation, noted
 from acp_proxy.system.errors import UsageError, reason_of
 
 Interval = tuple[int | None, int | None]  # Unix ns
@@ -36,10 +36,10 @@ def bill_of(arguments: argparse.Namespace, asked: Interval, now: int, environ: M
 
 
 def _bill_of_api(arguments: argparse.Namespace, asked: Interval, now: int, environ: Mapping[str, str]) -> Bill:
+    from acp_proxy.reconcile.api.bill import fetched
     from acp_proxy.reconcile.api.client import Client
     from acp_proxy.reconcile.api.keys import key_of
-    from acp_proxy.reconcile.api.listings import PROVIDED, WITH_API, listings
-    from acp_proxy.reconcile.api.pages import pages
+    from acp_proxy.reconcile.api.listings import PROVIDED, WITH_API
 
     provider = arguments.provider
     if provider not in WITH_API:
@@ -52,15 +52,9 @@ def _bill_of_api(arguments: argparse.Namespace, asked: Interval, now: int, envir
         raise UsageError(f"--api: expected --url with the address of your {provider}")
     client = Client(base, provided, key_of(arguments.key, provided, environ), time.sleep)
     try:
-        found = [file for each in listings(provider, days, arguments.by) for file in pages(each, client.ask)]
-        bill = read(provider, found, {})
+        return fetched(provider, days, arguments.by, client.ask)
     except BillError as error:
         raise UsageError(f"{provider}: {error}") from error
-    if other := sorted(day for day in bill.days if day not in days):
-        raise UsageError(
-            f"{provider}: expected an answer about {date_of(days[0])} to {date_of(days[-1])}, not {date_of(other[0])}"
-        )
-    return bill
 
 
 def _days(asked: Interval, now: int) -> range:
@@ -77,10 +71,8 @@ def _days(asked: Interval, now: int) -> range:
 
 def keep(found: Reconciliation, url: str, organisation: str, now: int) -> None:
     """Of this provider in place of what was kept before. Raises LedgerError."""
-    capture = capture_of(found, now)
-    detail = detail_of(found, capture.currency)
     with closing(open_ledger(url, must_exist=True)) as ledger:
-        ledger.tables.write(lambda run: captures.note(run, organisation, capture, detail))
+        ledger.tables.write(noted(found, organisation, now))
 
 
 def pairs(given: Iterable[str] | None, option: str, expected: str) -> Mapping[str, str]:

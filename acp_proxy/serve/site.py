@@ -37,6 +37,7 @@ from acp_proxy.serve.views import VIEWS, Views
 if TYPE_CHECKING:
     from acp_proxy.notify.notifier import Notifier
     from acp_proxy.otlp.exporting import Exporting
+    from acp_proxy.reconcile.fetching import Fetching
 
 _PAGE_DEADLINE = 10.0  # seconds
 _SCRAPE_DEADLINE = 8.0  # Prometheus waits for 10
@@ -71,7 +72,8 @@ class Site:
         routes = [Route(path, partial(send_asset, asset)) for path, asset in page_assets().items()]
         routes += [Route(path, self._json(view)) for path, view in VIEWS.items()]
         routes += [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
-        self._senders = [sender for sender in (_notifier(config, warn), _exporting(config, environ, warn)) if sender]
+        senders = _notifier(config, warn), _exporting(config, environ, warn), _fetching(config, environ, warn)
+        self._senders = [sender for sender in senders if sender]
         self._warn = warn
         self._away = False
         self.application = Starlette(routes=routes, lifespan=self._sending)
@@ -89,7 +91,7 @@ class Site:
 
     @asynccontextmanager
     async def _sending(self, _: Starlette) -> AsyncIterator[None]:
-        """While it serves, notices go to the channels of `[[notify]]`, and telemetry where `[otlp]` says."""
+        """While it serves, `[[notify]]` and `[otlp]` say what is sent where, and `[bills]` which bills are fetched."""
         running = [asyncio.create_task(sender.run()) for sender in self._senders]
         try:
             yield
@@ -173,6 +175,14 @@ def _exporting(config: Config, environ: Mapping[str, str], warn: Warn) -> Export
     from acp_proxy.otlp.exporting import Exporting  # nor is it without a receiver
 
     return Exporting.of(config, environ, warn)
+
+
+def _fetching(config: Config, environ: Mapping[str, str], warn: Warn) -> Fetching | None:
+    if not config.bills:
+        return None
+    from acp_proxy.reconcile.fetching import Fetching  # few have a key for it
+
+    return Fetching.of(config, environ, warn)
 
 
 def asked_of(request: Request) -> dict[str, str]:

@@ -15,6 +15,7 @@ from acp_proxy.budget.current_user import own_subject
 from acp_proxy.config import Config
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import LedgerForbiddenError, Query, captures
+from acp_proxy.ledger.bill_sources import sources
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
@@ -114,8 +115,9 @@ class Views:
         try:
             read, organisation = self._ledger.tables.read, self._config.identity.organisation
         except LedgerForbiddenError:
-            return _json(bills((), {}))
-        return _json(bills(captures.latest(read, organisation), captures.details(read, organisation)))
+            return _json(bills((), {}, (), 0))
+        kept, details = captures.latest(read, organisation), captures.details(read, organisation)
+        return _json(bills(kept, details, sources(read, organisation), self._clock()))
 
     def coverage(self, asked: Asked) -> bytes:
         only(asked, ("range", "tz", *FILTERED))

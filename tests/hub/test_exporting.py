@@ -26,8 +26,10 @@ TURN = row(line("claude-opus-5-5", "0.123456789", input=10), id=uuid7(NOON), ses
 
 
 @asynccontextmanager
-async def hub(directory: Path, text: str, **environ: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str, str]]:
-    """With its address and first token."""
+async def hub(
+    directory: Path, text: str, ready: str = "doctor", **environ: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str, str]]:
+    """With its address and first token, which only the first at a database has."""
     file = directory / "hub.toml"
     file.write_text(text, encoding="utf-8")
     options = ("-m", "acp_proxy", "hub", "--port", "0", "--config", str(file))
@@ -36,11 +38,11 @@ async def hub(directory: Path, text: str, **environ: str) -> AsyncIterator[tuple
     try:
         assert process.stderr
         said = ""
-        while "doctor" not in said:
+        while ready not in said:
             line = (await process.stderr.readline()).decode()
             assert line, said
             said += line
-        yield process, re.findall(r"hub at (\S+)", said)[0], re.findall(r"acp_[\w-]+", said)[0]
+        yield process, re.findall(r"hub at (\S+)", said)[0], "".join(re.findall(r"acp_[\w-]+", said)[:1])
     finally:
         if process.returncode is None:
             process.kill()

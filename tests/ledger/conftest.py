@@ -26,7 +26,7 @@ TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
 TABLES += ["plan_window", "plan_change"]
 TABLES += ["correction", "peak"]
-TABLES += ["exporter", "unexported", "exported", "work", "capture", "capture_detail"]
+TABLES += ["exporter", "unexported", "exported", "work", "capture", "capture_detail", "bill_source"]
 TABLES += ["tally", "relayed", "label", "label_count"]
 TABLES += ["session_key", "kept_sum", "unsummed", "writer", "restored"]
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct, field, json
+
+from acp_proxy.bills import EPOCH
+from tests.bills.made import Call, anthropic
 
 KEY = "sk-ant-admin01-secret"
 
@@ -72,6 +76,20 @@ def paged(of: Mapping[str, Sequence[Any]]) -> Wire:
         at = int(query.get("page", ["next-0"])[0].removeprefix("next-"))
         more = at + 1 < len(pages)
         return said({"data": pages[at], "has_more": more, "next_page": f"next-{at + 1}" if more else None})
+
+    return answer
+
+
+def daily(call_on: Callable[[int], Call]) -> Wire:
+    """Pages of Anthropic's for whatever days are asked for, with one call on each."""
+
+    def answer(path: str, query: Mapping[str, list[str]], _: int) -> Reply:
+        first, end = (date.fromisoformat(query[name][0][:10]) for name in ("starting_at", "ending_at"))
+        calls = [call_on(day - EPOCH) for day in range(first.toordinal(), end.toordinal())]
+        kind = "cost" if path.endswith("cost_report") else "usage"
+        pages = [file.content for file in anthropic(calls) if file.name.startswith(kind)]
+        at = int(query.get("page", ["0"])[0])
+        return Reply(body=pages[at].replace(b'"opaque"', f'"{at + 1}"'.encode()))
 
     return answer
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import captures, open_ledger
+from acp_proxy.core.windows import DAY, HOUR
+from acp_proxy.ledger import bill_sources, captures, open_ledger
+from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.captures import Capture
+from acp_proxy.ledger.statements import Run
 from harness.rows import NOON
 from tests.serve.bills import bill
 from tests.serve.house import Home
@@ -68,6 +71,29 @@ def test_an_older_comparison_replaces_nothing(empty: Home) -> None:
         assert len(before["anthropic"].days) == 29
 
 
+def test_a_provider_that_is_asked_is_told_with_what_went_wrong(empty: Home) -> None:
+    now = time.time_ns()
+    source = BillSource("openai", now + HOUR, now, now - DAY, 3, "api.openai.com refused the key (401)\x1b[31m")
+    gone = BillSource("litellm", now - 40 * DAY, now - 41 * DAY, now - 41 * DAY)
+    with closing(open_ledger(empty.url, journals=())) as ledger:
+        for each in (source, gone):
+            of = ("default", each.provider, "here")
+            ledger.tables.write(partial(_noted, of=of, source=each))
+    with empty.serving() as served:
+        (found,) = served.json("/api/bills")["sources"]
+    assert (found["provider"], found["trouble"], found["asked"]) == (
+        "openai",
+        "api.openai.com refused the key (401)",
+        True,
+    )
+    assert found["again_at"] > found["tried_at"] > found["fetched_at"]
+
+
+def _noted(run: Run, of: tuple[str, str, str], source: BillSource) -> None:
+    assert bill_sources.claim(run, *of, time.time_ns())
+    assert bill_sources.settle(run, of[0], of[2], source, lambda _: None)
+
+
 def test_without_a_bill_there_is_none(empty: Home) -> None:
     with empty.serving() as served:
-        assert served.json("/api/bills") == {"bills": []}
+        assert served.json("/api/bills") == {"bills": [], "sources": []}

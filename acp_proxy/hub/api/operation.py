@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from acp_proxy.hub.api.desk import ADMINISTRATOR, SEES_ALL, Desk, reads, streams, writes
 from acp_proxy.hub.api.problems import RefusedError
+from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.ledger.hub.questions import Check, Of, Table
 from acp_proxy.ledger.hub.wire import Clock, Done, Nothing
@@ -81,6 +82,10 @@ def relayed(desk: Desk, asked: questions.Relayed) -> Nothing:
     return Nothing()
 
 
+def bill_sources(desk: Desk, asked: Of) -> list[BillSource]:
+    return desk.ledger.bill_sources(desk.claims.organisation(asked.organisation))
+
+
 def check(desk: Desk, _: Nothing) -> Check:
     says = desk.ledger.check()  # with its file, or the address of its server
     return Check(says if desk.who.role in ADMINISTRATOR else "it answers; administrators see its version and size")
@@ -116,6 +121,7 @@ ANSWERS = [
     reads(questions.ACTIVE, active, SEES_ALL),
     writes(questions.EXPECT, expect),
     writes(questions.RELAYED, relayed),
+    reads(questions.BILL_SOURCES, bill_sources, SEES_ALL),
     reads(questions.CHECK, check),
     writes(questions.REBUILD, rebuild, ADMINISTRATOR),
     streams(questions.TABLES, tables, ADMINISTRATOR),

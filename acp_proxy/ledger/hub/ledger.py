@@ -22,6 +22,7 @@ from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import LedgerForbiddenError, OpenTurn, Row, RowRefusedError, Warn
+from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.exports import Exports
@@ -249,6 +250,9 @@ class HubLedger(HubReader):
     @property
     def tables(self) -> Tables:
         raise LedgerForbiddenError(f"ledger {self.url}: its database is the hub's alone")
+
+    def bill_sources(self, organisation: str) -> list[BillSource]:
+        return self._hub.call(questions.BILL_SOURCES, questions.Of(organisation))
 
     def check(self) -> str:
         return self._hub.call(questions.CHECK).says

@@ -7,13 +7,13 @@ from __future__ import annotations
 import sqlite3
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
-STEPS = 21  # that there are
+STEPS = 22  # that there are
 TABLES = frozenset(
     (
         *("turn", "line", "session", "session_key", "series", "total", "tally", "relayed", "label", "label_count"),
         *("open_turn", "hold", "surcharge", "granted", "announced", "decision", "overshoot", "kept_sum", "settings"),
         *("notice", "delivery", "delivery_count", "plan_window", "plan_change", "correction", "peak"),
-        *("exporter", "unexported", "exported", "work", "capture", "capture_detail"),
+        *("exporter", "unexported", "exported", "work", "capture", "capture_detail", "bill_source"),
     )
 )
 

@@ -27,6 +27,7 @@ OF_ROWS = ("turn", "line", "session", "series", "total", "session_key", "kept_su
 OF_THE_MOMENT = (
     *("open_turn", "hold", "settings"),  # turns that run, and what machines say each day
     *("notice", "delivery", "delivery_count", "exporter", "unexported", "exported"),  # what a server sends
+    "bill_source",  # and fetches
     *("decision", "overshoot", "tally", "label", "label_count", "relayed"),  # what relays count for metrics
     *("writer", "restored", "acp_proxy_schema"),  # of the server
 )

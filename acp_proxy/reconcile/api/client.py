@@ -5,8 +5,11 @@ Redirects are not followed, because the key would go along. Answers that say "la
 
 from __future__ import annotations
 
+import socket
 import ssl
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from urllib.parse import urlsplit
 
@@ -20,9 +23,19 @@ from acp_proxy.system.errors import UsageError, reason_of
 _TRIES = 3
 _LONGEST_PAUSE = 60  # seconds that are waited for at most
 _LARGEST = 256 * 1024**2  # bytes of one page
-_TIMEOUT = 60
+_TIMEOUT = 60  # seconds without a byte
+_LONGEST_ANSWER = 120  # seconds, however steadily it drips
+_LONGEST_NUMBER = 9  # digits of seconds
 _LATER = (429, 500, 502, 503, 504, 529)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class LaterError(BillError):
+    """Somebody is away or busy: the same question may be answered in `wait` seconds, or when nothing is said of it."""
+
+    def __init__(self, text: str, wait: float = 0) -> None:
+        super().__init__(text)
+        self.wait = wait
 
 
 class _Answer(Struct, frozen=True):
@@ -34,14 +47,27 @@ class _Answer(Struct, frozen=True):
 class Client:
     """`ask` is an `Ask` of `pages`."""
 
-    def __init__(self, base: str, provided: Provided, key: str, pause: Callable[[float], None]) -> None:
-        """Raises UsageError for an address to which no key may go."""
-        parts = urlsplit(base)
-        if parts.scheme not in ("https", "http") or not parts.hostname:
-            raise UsageError(f"--url: expected an address such as https://llm.example.com, not {base!r}")
-        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-            raise UsageError(f"--url: expected https://, because the key goes there in the clear: {base}")
-        self._base, self._host, self._pause = base, parts.hostname, pause
+    def __init__(
+        self,
+        base: str,
+        provided: Provided,
+        key: str,
+        pause: Callable[[float], object],
+        *,
+        named: str = "--url",
+        longest: float = _LONGEST_ANSWER,
+    ) -> None:
+        """`named` is where the address was given. Raises UsageError for one to which no key may go."""
+        try:
+            parts = urlsplit(base)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError:
+            raise UsageError(f"{named}: expected an address such as https://llm.example.com") from None
+        if parts.scheme not in ("https", "http") or not host or "@" in parts.netloc:
+            raise UsageError(f"{named}: expected an address such as https://llm.example.com, not {base!r}")
+        if parts.scheme == "http" and host not in _LOOPBACK:
+            raise UsageError(f"{named}: expected https://, because the key goes there in the clear: {base}")
+        self._base, self._host, self._pause, self._longest = base, host, pause, longest
         self._headers = {
             provided.header: f"{provided.prefix}{key}",
             "Accept": "application/json",
@@ -57,8 +83,10 @@ class Client:
             if answer.status == 200:
                 return answer.body
             pause = _seconds(answer.retry_after, _TRIES - left)
-            if answer.status not in _LATER or not left or pause > _LONGEST_PAUSE:
+            if answer.status not in _LATER:
                 raise BillError(f"{name}: {self._host} {_said(answer)}")
+            if not left or pause > _LONGEST_PAUSE:
+                raise LaterError(f"{name}: {self._host} {_said(answer)}", pause if answer.retry_after else 0)
             self._pause(pause)
         raise AssertionError
 
@@ -70,18 +98,16 @@ class Client:
             if secure
             else HTTPConnection(self._host, parts.port, timeout=_TIMEOUT)
         )
+        in_time = _InTime(connection, self._longest)
         try:
-            connection.request("GET", f"{parts.path}?{parts.query}", headers=self._headers)
-            with connection.getresponse() as response:
-                return _Answer(response.status, response.getheader("Retry-After"), self._body(name, response))
-        except IncompleteRead as error:
-            raise BillError(
-                f"{name}: {self._host} ended its answer early, after {len(error.partial):,} bytes"
-            ) from None
-        except HTTPException as error:
-            raise BillError(f"{name}: {self._host} did not answer in HTTP: {type(error).__name__}") from None
-        except OSError as error:
-            raise BillError(f"{name}: {self._host} cannot be reached: {reason_of(error)}") from error
+            with in_time:
+                connection.request("GET", f"{parts.path}?{parts.query}", headers=self._headers)
+                with connection.getresponse() as response:
+                    return _Answer(response.status, response.getheader("Retry-After"), self._body(name, response))
+        except (HTTPException, OSError) as error:
+            if in_time.is_over:
+                raise LaterError(f"{name}: {self._host} did not answer within {self._longest:g} s") from None
+            raise LaterError(f"{name}: {self._host} {_failed(error)}") from None
         finally:
             connection.close()
 
@@ -94,9 +120,40 @@ class Client:
         return body
 
 
+class _InTime:
+    """Ends a connection that takes too long: a timeout alone never comes where a byte does from time to time."""
+
+    def __init__(self, connection: HTTPConnection, longest: float) -> None:
+        self._connection = connection
+        self._timer = threading.Timer(longest, self._end)
+        self._timer.daemon = True
+        self.is_over = False
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _end(self) -> None:
+        self.is_over = True
+        if (sock := self._connection.sock) is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # under TLS, which is another thread's
+
+
+def _failed(error: HTTPException | OSError) -> str:
+    match error:
+        case IncompleteRead():
+            return f"ended its answer early, after {len(error.partial):,} bytes"
+        case HTTPException():
+            return f"did not answer in HTTP: {type(error).__name__}"
+    return f"cannot be reached: {reason_of(error)}"
+
+
 def _seconds(retry_after: str | None, tried: int) -> float:
     """A date in `Retry-After` counts as none."""
-    if retry_after and retry_after.strip().isdigit():
+    if retry_after and retry_after.strip().isdecimal() and len(retry_after) <= _LONGEST_NUMBER:
         return float(retry_after)
     return 2.0 ** (tried - 1)
 

@@ -1,10 +1,10 @@
-// Bills of providers beside the ledger, as `acp-proxy reconcile --keep` left them: how much of each was metered, and why
-// the rest differs.
+// Bills of providers beside the ledger, as they were fetched or `acp-proxy reconcile --keep` left them: how much of each
+// was metered, and why the rest differs.
 
 import { bar, byId, make, refill, table } from "./dom.js";
 import { amountText, cleaned, counted, nano, percentText, timeText, tokensText } from "./figures.js";
 
-/** @import { Bill, Billed, BillCause } from "./shapes.js" */
+/** @import { Bill, Billed, BillCause, BillSource } from "./shapes.js" */
 
 const WELL = 90; // percent of the tokens, as the alert has it
 const FEW = 6; // causes that are shown before all are asked for
@@ -31,21 +31,53 @@ const KINDS = new Map([
 ]);
 
 /**
- * @param {{bills: Bill[]}} answer
+ * @param {{bills: Bill[], sources: BillSource[]}} answer
  * @param {string} timeZone
  */
-export function showBills({ bills }, timeZone) {
-  byId("bills").hidden = bills.length === 0;
+export function showBills({ bills, sources }, timeZone) {
+  const kept = new Set(bills.map(({ provider }) => provider));
+  const awaited = sources.filter(({ provider }) => !kept.has(provider));
+  byId("bills").hidden = bills.length + awaited.length === 0;
   const open = [...byId("bill-list").querySelectorAll("details[open]")].map(({ id }) => id);
-  refill(byId("bill-list"), ...bills.map((bill) => item(bill, timeZone, open)));
+  const source = new Map(sources.map((each) => [each.provider, each]));
+  refill(byId("bill-list"), ...bills.map((bill) => item(bill, source.get(bill.provider), timeZone, open)), ...awaited.map((each) => none(each, timeZone)));
+}
+
+/**
+ * A provider that has not given a bill yet.
+ * @param {BillSource} source
+ * @param {string} timeZone
+ */
+function none(source, timeZone) {
+  return make(
+    "li",
+    { class: "bill" },
+    make("p", { class: "line" }, make("span", { class: "title" }, make("bdi", {}, cleaned(source.provider))), make("b", { class: "orange" }, "no bill yet")),
+    fetching(source, timeZone),
+  );
+}
+
+/**
+ * How it goes with who asks the provider each day.
+ * @param {BillSource | undefined} source
+ * @param {string} timeZone
+ */
+function fetching(source, timeZone) {
+  if (source === undefined) return null;
+  const { fetched_at, tried_at, again_at, trouble, asked } = source;
+  const when = (/** @type {string} */ text) => timeText(new Date(text), timeZone);
+  if (trouble === null && asked) return make("p", { class: "quiet" }, `Fetched ${when(fetched_at ?? tried_at)}, and again from ${when(again_at)}`);
+  const next = asked ? `Tried ${when(tried_at)}, again from ${when(again_at)}.` : `Not asked since ${when(tried_at)}: nobody seems to.`;
+  return make("p", { class: "amiss" }, trouble === null ? "Not fetched. " : make("bdi", {}, `Not fetched: ${trouble}. `), next);
 }
 
 /**
  * @param {Bill} bill
+ * @param {BillSource | undefined} source
  * @param {string} timeZone
  * @param {string[]} open ids of what is unfolded
  */
-function item(bill, timeZone, open) {
+function item(bill, source, timeZone, open) {
   const { provider, tokens, cost, currency } = bill;
   const share = tokens.billed > 0 ? tokens.seen / tokens.billed : units(cost.billed) > 0 ? units(cost.seen) / units(cost.billed) : 1;
   const level = share * 100 >= WELL ? "normal" : "orange";
@@ -60,6 +92,7 @@ function item(bill, timeZone, open) {
     ),
     bar([{ share, look: level }], "marked"),
     make("p", { class: "line quiet" }, make("span", {}, moneyText(bill)), make("span", {}, `compared ${timeText(new Date(bill.kept_at), timeZone)}`)),
+    fetching(source, timeZone),
     days(bill),
     causes(bill, open.includes(`causes-${provider}`)),
     bill.days.length ? figures(bill, open.includes(`days-${provider}`)) : null,

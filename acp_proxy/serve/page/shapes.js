@@ -109,6 +109,10 @@
  */
 
 /** @typedef {{tokens: {billed: number, seen: number}, cost: {billed: string, seen: string}}} Billed */
+/**
+ * A provider that is asked for its bill each day.
+ * @typedef {{provider: string, fetched_at: string | null, tried_at: string, again_at: string, trouble: string | null, asked: boolean}} BillSource
+ */
 /** @typedef {{kind: string, says: string, tokens: number, cost: string}} BillCause */
 
 /**

@@ -142,6 +142,7 @@ class TestFile:
                 "work": 1,
                 "capture": 1,
                 "capture_detail": 1,
+                "bill_source": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:
