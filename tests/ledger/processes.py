@@ -16,6 +16,7 @@ from harness.rows import line, row
 from tests.ledger.warned import Warnings
 
 ROOT = Path(__file__).parents[2]
+_PATIENCE = 60.0  # seconds: on a busy machine those that come at once wait long for each other
 
 
 class Process:
@@ -60,7 +61,7 @@ def _stand() -> None:
 
 def _first_open(url: str) -> None:
     _stand()
-    open_ledger(url, journals=()).close()
+    open_ledger(url, journals=(), patience=_PATIENCE).close()
 
 
 def _append(url: str, name: str, count: int) -> None:
