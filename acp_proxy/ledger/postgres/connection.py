@@ -38,12 +38,15 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         self._seen: set[str] = set()
         self._names: dict[str, bytes] = {}  # of what is prepared
 
-    def journey(self, statements: Sequence[Statement], deadline: float) -> list[list[tuple[Any, ...]]]:
+    def journey(
+        self, statements: Sequence[Statement], deadline: float, first_by: float | None = None
+    ) -> list[list[tuple[Any, ...]]]:
         """The rows of each. Raises what psycopg does, and TimeoutError.
 
-        At `deadline`, of `time.monotonic`, the server is told to stop; it has a second to say that it did.
+        At `deadline`, of `time.monotonic`, the server is told to stop; it has a second to say that it did. Where nobody
+        may be there any more the first of them, which has nothing to wait for, is to be answered by `first_by`.
         """
-        gen = until(self._there_and_back(statements), deadline, self._stop)
+        gen = until(self._there_and_back(statements, first_by), deadline, self._stop)
         found: list[list[tuple[Any, ...]]] = waiting.wait(gen, self.pgconn.socket, LOOK)
         return found
 
@@ -52,16 +55,23 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             self.cancel_safe(timeout=1)
         return time.monotonic() + 1
 
-    def _there_and_back(self, statements: Sequence[Statement]) -> Gen:
+    def _there_and_back(self, statements: Sequence[Statement], first_by: float | None) -> Gen:
         self.pgconn.enter_pipeline_mode()
-        sent = [each for sql, values in statements for each in self._send(sql, list(map(_encoded, values)))]
+        sent = list[tuple[str, bytes] | None]()
+        for sql, values in statements:
+            is_first = not sent
+            sent += self._send(sql, list(map(_encoded, values)))
+            if is_first and first_by:
+                self.pgconn.send_flush_request()
         self.pgconn.pipeline_sync()
         yield from generators.send(self.pgconn)
         error: psycopg.Error | None = None
         answers = list[pq.abc.PGresult]()
         for prepared in (*sent, None):  # the last is the end of the journey
             try:
-                found, *_ = yield from generators.fetch_many(self.pgconn)
+                answer = generators.fetch_many(self.pgconn)
+                found, *_ = yield from (until(answer, first_by) if first_by else answer)
+                first_by = None
             except psycopg.Error as lost:
                 raise error or lost from None
             if found.status == ExecStatus.FATAL_ERROR:

@@ -42,10 +42,14 @@ Beside = Callable[[bool], Sequence[Statement]]  # whether the server may be anot
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
 _LATE = 2  # how often what may take minutes is repeated although its patience is over
 _IDLE = 60.0  # seconds after which a connection is not believed in: a machine that slept may be forgotten
+# Seconds after which it is doubted, for networks go without a word: its first answer has then to come as fast as a new
+# one was made, which takes some journeys.
+_DOUBTED, _LEAST = 5.0, 0.1
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 # Each statement sees what others committed before it, whatever the database's default is.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _COMMIT: Statement = ("COMMIT", ())
+_HERE: Statement = ("SELECT 1", ())
 _BEGIN_PATIENTLY = f"{_BEGIN}; SET LOCAL lock_timeout = {{:.0f}}"  # in milliseconds
 
 
@@ -80,6 +84,8 @@ class Transactions:
         self._reconnected = reconnected
         self._connection: Connection | None = None
         self._used = 0.0  # by the clock on the wall, which goes on while a laptop sleeps
+        self._soon: float | None = None  # seconds in which a connection that is doubted is to answer
+        self._took = 0.0  # seconds, to connect
         self._bare = True  # one statement needs no BEGIN: else the database's default is a level that is not there
         self.check = ""  # of a ledger whose tables are not there yet
         self.beside: Beside = lambda _: []
@@ -101,8 +107,11 @@ class Transactions:
         """
         deadline = time.monotonic() + self._patience
         late = 0 if longest is None else _LATE
-        if abs(time.time() - self._used) > _IDLE:
+        unused = abs(time.time() - self._used)
+        if unused > _IDLE:
             self.close()
+        if unused > _DOUBTED:
+            self._soon = min(max(self._took, _LEAST), self._patience / 2)
         again = True  # the server may have been started anew; what is done twice changes nothing the second time
         while True:
             try:
@@ -143,9 +152,11 @@ class Transactions:
         self, work: Callable[[Run], T], deadline: float, begin: bool, repeat: Sequence[str], longest: float | None
     ) -> T:
         connection = self._connected(deadline)
-        run = _Statements(connection, longest or self._patience)
+        soon, self._soon = self._soon, None
+        run = _Statements(connection, longest or self._patience, soon)
         try:
             if not begin:
+                run.waiting += [_HERE] if soon else []
                 return work(run)
             how = _BEGIN if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
             run.waiting += [(sql, ()) for sql in f"{how}; {self.check}".split("; ") if sql]
@@ -196,7 +207,10 @@ class Transactions:
 
     def _connected(self, deadline: float) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self._address, deadline - time.monotonic(), self._patience, pooled=self._pooled)
+            began = time.monotonic()
+            self._connection = connect(self._address, deadline - began, self._patience, pooled=self._pooled)
+            self._took = time.monotonic() - began
+            self._soon = None
             self._fresh = True
             self._reconnected()
         return self._connection
@@ -205,9 +219,10 @@ class Transactions:
 class _Statements:
     """A `Run`. What only writes waits for the next statement that asks: together they are one journey."""
 
-    def __init__(self, connection: Connection, seconds: float) -> None:
+    def __init__(self, connection: Connection, seconds: float, soon: float | None = None) -> None:
         self._connection = connection
         self._seconds = seconds  # that each journey may take
+        self._soon = soon  # the first answer of the first one
         self.waiting: list[Statement] = []
         self.ended = False
 
@@ -220,8 +235,9 @@ class _Statements:
     def each(self, statements: Sequence[Statement], *, last: bool = False) -> list[list[tuple[Any, ...]]]:
         before, self.waiting = self.waiting, []
         sent = [*before, *statements, *[_COMMIT] * last]
+        soon, self._soon, now = self._soon, None, time.monotonic()
         try:
-            found = self._connection.journey(sent, time.monotonic() + self._seconds)
+            found = self._connection.journey(sent, now + self._seconds, soon and now + soon)
         except psycopg.Error as error:
             if last and statements and error.sqlstate in NOT_AS_ASSUMED:
                 raise NotAsAssumedError from error

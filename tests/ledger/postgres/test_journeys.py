@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
+import psycopg
 import pytest
 
 from acp_proxy.ledger import LedgerUnavailableError, Query, jobs, open_ledger
@@ -100,6 +102,48 @@ def test_a_connection_of_which_nothing_comes_any_more_is_not_waited_for_after_a_
         monkeypatch.setattr(transactions, "_IDLE", 0)
         ledger.append([row(id="after a rest")])
         assert {each.entry.id for each in ledger.rows(Query())} == {"before", "later", "after a rest"}
+
+
+def test_a_connection_that_died_without_a_word_costs_no_prompt_a_refusal(
+    url: str, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "_DOUBTED", 0)
+    with closing(PostgresLedger(url, patience=1)) as ledger:
+        for number in range(3):
+            link.forget()
+            assert hold(ledger, f"{number}", (CAP, "0.01")).admitted
+            link.forget()
+            assert held(ledger, CAP) == (0, usd("0.01") * (number + 1))
+
+
+def test_to_doubt_a_connection_costs_no_journey(url: str, link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "_DOUBTED", 0)
+    monkeypatch.setattr(transactions, "_LEAST", 10)
+    with closing(PostgresLedger(url, patience=60)) as ledger:
+        for number in range(4):  # from the fourth on all are prepared, and short
+            before = link.journeys
+            hold(ledger, f"{number}", (CAP, "0.01"))
+            ledger.grants("default")
+        assert link.journeys - before == 2
+
+
+def test_a_prompt_that_waits_for_others_waits_on_a_doubted_connection_too(
+    url: str, direct: str, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "_DOUBTED", 0)
+    waits = "wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '0.3 seconds'"
+    ours = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'acp-proxy'"
+    with closing(PostgresLedger(url, patience=60)) as ledger, closing(psycopg.connect(direct)) as another:
+        hold(ledger, "first", (CAP, "0.01"))
+        another.execute("UPDATE account SET holds = holds + 1")
+        before = asked(direct, ours)
+        thread = Thread(target=hold, args=(ledger, "second", (CAP, "0.01")))
+        thread.start()
+        until(lambda: asked(direct, f"{ours} AND {waits}"), "it waits for a lock")
+        another.rollback()
+        thread.join(60)
+        assert held(ledger, CAP) == (0, usd("0.02"))
+        assert asked(direct, ours) == before
 
 
 def test_a_proxy_without_anything_to_do_gives_its_connection_back_and_takes_another_when_it_has(
