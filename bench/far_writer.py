@@ -66,7 +66,8 @@ def main() -> None:
     _, url, kind, number, seconds = sys.argv
     if kind == "open":
         is_ready()
-        PostgresLedger(url, patience=60).close()
+        with closing(PostgresLedger(url, patience=60)):
+            is_ready()  # to end, which takes longer than to open: what Python has loaded is taken down
         return
     with closing(PostgresLedger(url, patience=60)) as ledger:
         writer = Writer(ledger, int(number))

@@ -87,12 +87,17 @@ class _Round:
         return {f"{_PROMPTS} ms, a prompt's wait {how}, {name}, ms": wait * 1000 for name, wait in shares.items()}
 
     def _opened(self, url: str, number: int) -> float:
-        """Seconds until so many have opened a ledger in an empty database and closed it."""
+        """Seconds until so many processes that are there have opened a ledger in an empty database."""
         with ExitStack() as stack:
             processes = self._started(stack, url, ["open"] * number)
             began = time.monotonic()
+            for process in processes:
+                go_on(process)
+            for process in processes:
+                until_ready(process)
+            taken = time.monotonic() - began
             told(processes)
-            return time.monotonic() - began
+            return taken
 
     def _run(self, url: str, kinds: Sequence[str]) -> list[dict[str, Any]]:
         self._opened(url, 1)  # so that all find its tables
@@ -141,17 +146,25 @@ def started(
         stack.callback(process.kill)
         processes.append(stack.enter_context(process))
     for process in processes:
-        if process.stdout:
-            process.stdout.readline()
+        until_ready(process)
     return processes
+
+
+def until_ready(process: subprocess.Popen[str]) -> None:
+    if process.stdout:
+        process.stdout.readline()
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    if process.stdin:
+        process.stdin.write("\n")
+        process.stdin.flush()
 
 
 def told(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
     """What each has to say after it may begin."""
     for process in processes:
-        if process.stdin:
-            process.stdin.write("\n")
-            process.stdin.flush()
+        go_on(process)
     return [process.communicate(timeout=_LONGEST)[0] for process in processes]
 
 
