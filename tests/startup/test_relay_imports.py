@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.agents.client import eventually, line, running, send, send_and_close
+
 ROOT = Path(__file__).parents[2]
 UNUSED = {"dataclasses", "inspect", "logging", "ssl", "subprocess", "textwrap", "tokenize"}
+DEMO = "from acp_proxy import demo_agent; demo_agent.main()"
 TURN = (
     {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
     {"id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
@@ -20,15 +25,32 @@ TURN = (
 
 
 def imported_by_a_relay(home: Path, *, path: str = "") -> set[str]:
-    """What `run` has imported after a whole turn with the bundled agent."""
+    """What `run` has imported after a whole turn with the bundled agent, and its row.
+
+    Its input stays open until the ledger has that: a relay whose input ends earlier has half a second for it, warns on
+    a busy machine, and its log imports much.
+    """
     command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", "run", "--"]
-    agent = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import acp_proxy.demo_agent"]
+    agent = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {DEMO}"]
     environ = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}:{path}"}
-    said = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in TURN)
-    done = subprocess.run(
-        [*command, *agent], env=environ, input=said, capture_output=True, text=True, check=True, timeout=60
-    )
-    return {text.rpartition("|")[2].strip() for text in done.stderr.splitlines()}
+    said = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in TURN)
+    with (home / "imported").open("w") as told, running(*command, *agent, env=environ, stderr=told) as relay:
+        send(relay.stdin, said.encode())
+        while json.loads(line(relay.stdout)).get("id") != TURN[-1]["id"]:
+            pass
+        assert eventually(lambda: has_row(home / ".local/state/acp-proxy/ledger.db"))
+        send_and_close(relay.stdin, b"")
+        assert relay.wait() == 0
+    return {text.rpartition("|")[2].strip() for text in (home / "imported").read_text().splitlines()}
+
+
+def has_row(ledger: Path) -> bool:
+    """Seen by a reader that makes nothing: the relay makes the ledger, as on a new machine."""
+    try:
+        with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as database:
+            return database.execute("SELECT count(*) FROM turn").fetchone() == (1,)
+    except sqlite3.OperationalError:  # it is being made
+        return False
 
 
 def told(code: str, **environ: str) -> str:
