@@ -14,9 +14,10 @@ from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.events import CostsCorrected, Event, TurnMetered
 from acp_proxy.core.money import Money, summed
 from acp_proxy.interceptor import Interceptor
-from acp_proxy.ledger import Row
+from acp_proxy.ledger import LedgerUnavailableError, NoLedgerError, Row
 
-# Seconds after which an agent has written down what it did, and the ledger has the row; and again if they have not.
+# Seconds after which an agent has written down what it did, and the ledger has the row; and again if they have not,
+# or the ledger cannot be used.
 _SETTLED = (3.0, 10.0, 30.0)
 
 Complete = Callable[[Origin, str], Iterable[tuple[Row, Row]]]  # a session's rows as they were, and as they are now
@@ -76,6 +77,9 @@ class Completion(Interceptor):
         try:
             with self._one_at_a_time:
                 corrected += self._complete(origin, turn.session)
+        except (LedgerUnavailableError, NoLedgerError) as error:
+            self._tell(partial(self._not_now, turn, tries, f"{type(error).__name__}: {error}"))
+            return
         except Exception as error:  # the one boundary: it only looks, and rows stay as they are
             self._tell(partial(self._give_up, f"{type(error).__name__}: {error}"))
             return
@@ -84,6 +88,13 @@ class Completion(Interceptor):
     def _tell(self, what: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop has ended in the meantime
             self._soon(what)
+
+    def _not_now(self, turn: Entry, tries: int, reason: str) -> None:
+        """The ledger is busy, or it is new and still being made."""
+        if tries + 1 < len(_SETTLED):
+            self._wait(turn, tries + 1)
+        else:
+            self._give_up(reason)
 
     def _give_up(self, reason: str) -> None:
         """A ledger may not let this user correct rows: that is told once, and an import completes them."""

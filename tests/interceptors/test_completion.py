@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
+from acp_proxy.core.entry import Origin, SessionState
+from acp_proxy.core.events import CostsCorrected, TurnMetered
+from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Query, Row, open_ledger
-from tests.agents.client import line, python, running, send, send_and_close
+from acp_proxy.interceptors.completion import Completion
+from acp_proxy.ledger import (
+    LedgerError,
+    LedgerForbiddenError,
+    LedgerUnavailableError,
+    NoLedgerError,
+    Query,
+    Row,
+    open_ledger,
+)
+from harness.rows import ALICE, NOON, amended, line, row
+from tests.agents import client as peer
+from tests.agents.client import python, running, send, send_and_close
+from tests.ledger.warned import Warnings
 from tests.machine import Machine
 
 # Tells as Gemini CLI does, without its thinking, and records that.
@@ -60,7 +77,7 @@ class Client:
         return message["result"]
 
     def hear(self) -> Any:
-        message = json.loads(line(self._process.stdout))
+        message = json.loads(peer.line(self._process.stdout))
         if message.get("method") == "session/update":
             update = message["params"]["update"]
             self.shown.append((update["_meta"]["acp-proxy"]["source"], update["cost"]["amount"]))
@@ -111,6 +128,65 @@ def test_the_row_has_what_was_recorded_and_the_editor_is_shown_the_new_cost(mach
     assert first == row
     total = first.entry.costs[0].plus(second.entry.costs[0])
     assert client.shown[-1] == ("meter", float(total.text))
+
+
+TOLD_IN_PART = row(line(cost="0.1"), usage_source="partial")
+
+
+class Looks:
+    """An interceptor whose looks find these ledgers, one after the other, whenever the next one is made."""
+
+    def __init__(self, *found: LedgerError | list[tuple[Row, Row]]) -> None:
+        self._found = iter(found)
+        self._due: list[Callable[[], object]] = []
+        self._done = SimpleQueue[Callable[[], object]]()
+        self.announced: list[CostsCorrected] = []
+        self.warned = Warnings()
+        completion = Completion(
+            self._complete,
+            lambda _: True,
+            lambda _: ALICE,
+            self.announced.append,
+            later=lambda _, look: self._due.append(look),
+            soon=self._done.put,
+            clock=lambda: NOON,
+            warn=self.warned,
+        )
+        completion.on_event(
+            TurnMetered(NOON, TOLD_IN_PART.entry, SessionState(), reported_usage=False, reported_cost=False)
+        )
+
+    def _complete(self, origin: Origin, session: str) -> list[tuple[Row, Row]]:
+        found = next(self._found)
+        if isinstance(found, LedgerError):
+            raise found
+        return found
+
+    def make(self) -> int:
+        """All that are due; how many there were."""
+        made = 0
+        while self._due:
+            self._due.pop()()
+            self._done.get(timeout=60)()
+            made += 1
+        return made
+
+
+def test_a_ledger_that_is_busy_or_still_being_made_is_tried_again() -> None:
+    whole = amended(TOLD_IN_PART, lines=(line(cost="0.4"),), usage_source="agent")
+    looks = Looks(NoLedgerError("is being made"), LedgerUnavailableError("locked"), [(TOLD_IN_PART, whole)])
+    assert looks.make() == 3
+    assert [each.by for each in looks.announced] == [(Money.of("0.3", "USD"),)]
+    assert looks.warned.told == []
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"), [(LedgerUnavailableError("locked"), 3), (LedgerForbiddenError("no permission"), 1)]
+)
+def test_a_ledger_that_cannot_be_used_is_told_once_where_that_is_final(error: LedgerError, tries: int) -> None:
+    looks = Looks(*[error] * 9)
+    assert looks.make() == tries
+    assert looks.warned.told == [("books.not_completed", {"error": f"{type(error).__name__}: {error}"})]
 
 
 def test_an_import_completes_what_the_relay_had_no_time_for_and_nothing_twice(machine: Machine) -> None:
