@@ -48,7 +48,7 @@ def has_row(ledger: Path) -> bool:
     """Seen by a reader that makes nothing: the relay makes the ledger, as on a new machine."""
     try:
         with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as database:
-            return database.execute("SELECT count(*) FROM turn").fetchone() == (1,)
+            return bool(database.execute("SELECT 1 FROM turn").fetchone())
     except sqlite3.OperationalError:  # it is being made
         return False
 

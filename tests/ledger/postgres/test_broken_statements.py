@@ -8,13 +8,14 @@ from dataclasses import replace
 from itertools import count
 from urllib.parse import quote
 
+import psycopg
 import pytest
 
 from acp_proxy.ledger import LedgerUnavailableError, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from harness.faults.gate import Break, Gate, gated
-from harness.postgres import Server, asked
+from harness.postgres import Server
 from harness.rows import NOON, line, row
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.holds import hold
@@ -55,10 +56,11 @@ TABLES = {
 def all_rows(url: str) -> dict[str, list[tuple[object, ...]]]:
     """Of all tables, but for what no two ledgers have alike."""
     grouped = {"tally": " GROUP BY 1, 2, 3"}
-    return {
-        table: sorted(asked(url, f"SELECT {columns} FROM {table}{grouped.get(table, '')}"), key=repr)
-        for table, columns in TABLES.items()
-    }
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        statements = {
+            table: f"SELECT {columns} FROM {table}{grouped.get(table, '')}" for table, columns in TABLES.items()
+        }
+        return {table: sorted(connection.execute(sql.encode()), key=repr) for table, sql in statements.items()}
 
 
 @pytest.fixture
