@@ -27,6 +27,7 @@ from acp_proxy.hub.auth.routes import routes as sign_in_routes
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.page.figures import Figures
+from acp_proxy.hub.page.policies import Policies
 from acp_proxy.hub.page.routes import Page
 from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.hub.request_pages import RequestPages
@@ -67,7 +68,7 @@ class Site:
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         desk = Desk(settings, self.store, self.authenticator, lambda: clock() // 10**9)
         deciding = RequestPages(desk, self.ledgers, clock).routes()
-        page = Page(desk, self._figures).routes()
+        page = [*Page(desk, self._figures).routes(), *Policies(desk, self.ledgers, clock).routes()]
         self.application = Starlette(routes=[*api.routes, *sign_in_routes(desk), *page, *deciding, *routes])
         self.application.router.redirect_slashes = False
 

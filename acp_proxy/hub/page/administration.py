@@ -1,5 +1,7 @@
 """Administration on the page: people, machines, tokens, keys and the log of changes; for administrators alone.
 
+What others administer, budgets among it, is on the same page, and told by `policies`.
+
 Every change goes through the store, which writes its line into the log in the same transaction.
 """
 
@@ -19,6 +21,7 @@ from acp_proxy.hub.auth.parts import Desk
 from acp_proxy.hub.identity import Identity, Role
 from acp_proxy.hub.page import records
 from acp_proxy.hub.page.parts import REFUSALS, Endpoint, answered, browser_of, changed, refused, signed_in
+from acp_proxy.hub.page.policies import READERS
 from acp_proxy.hub.store import Store
 from acp_proxy.hub.store.audit import Wanted
 from acp_proxy.ledger.hub.wire import NDJSON
@@ -47,11 +50,10 @@ class Administration:
             self._changes("tokens/revoked", records.Ended, records.revoke_token),
             self._changes("machines/ended", records.Ended, records.end_machine),
             self._changes("keys", records.Rotation, records.rotate_keys),
-            self._changes("policy", records.Revision, records.revise_policy),
         ]
 
     async def page(self, request: Request) -> Response:
-        return await signed_in(self._desk, request, ADMINISTRATORS, lambda _: send_asset(self._page, request))
+        return await signed_in(self._desk, request, READERS, lambda _: send_asset(self._page, request))
 
     async def log(self, request: Request) -> Response:
         """All of it that is wanted, as a file."""

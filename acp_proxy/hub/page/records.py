@@ -11,22 +11,17 @@ from typing import Any
 import orjson
 from msgspec import Struct, structs
 
-from acp_proxy.config.files import ConfigError
 from acp_proxy.hub.identity import SCOPES, Role
 from acp_proxy.hub.store import Store
 from acp_proxy.hub.store.audit import Wanted
 from acp_proxy.hub.store.keys import LIFETIME
-from acp_proxy.hub.store.policies import NONE
 from acp_proxy.hub.store.tokens import Asked, Token
-from acp_proxy.ledger.hub.policy import Changes, Document, Table
-from acp_proxy.policy import changed, differences, policy_of
 from acp_proxy.serve.questions import BadQuestionError, number, only
 
 _DAY = 86400  # seconds
 _LONGEST_NAME = 200
 _LONGEST = 3660  # days that a token may hold
 _MOST_LINES = 200  # of the log, in one answer
-_MOST_VERSIONS = 30  # of the policy
 _FILTERS = ("actor", "action", "subject")
 
 Asks = Mapping[str, str]
@@ -54,14 +49,6 @@ class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
     """`forget`: earlier keys verify nothing any more."""
 
     forget: bool = False
-
-
-class Revision(Struct, frozen=True, forbid_unknown_fields=True):
-    """What budgets and prices are to be instead of those of a version; None removes one."""
-
-    version: int
-    budgets: dict[str, Table | None] = {}
-    prices: dict[str, Table | None] = {}
 
 
 def people(store: Store, asked: Asks, _: int) -> Any:
@@ -105,33 +92,11 @@ def wanted(asked: Asks) -> Wanted:
     return Wanted(*(asked.get(name, "") for name in _FILTERS))
 
 
-def policy(store: Store, asked: Asks, _: int) -> Any:
-    """The one that holds, and what each of the last versions has changed."""
-    only(asked)
-    kept = store.policies.history(_MOST_VERSIONS)
-    befores = [*(each.document for each in kept[1:]), Document() if len(kept) < _MOST_VERSIONS else None]
-    history = [
-        {
-            "version": each.version,
-            "at": each.at,
-            "who": each.who,
-            "changes": [
-                {"kind": kind, "name": name, "before": old, "after": new}
-                for kind, name, old, new in (differences(before, each.document) if before is not None else ())
-            ],
-        }
-        for each, before in zip(kept, befores, strict=False)
-    ]
-    current = kept[0] if kept else NONE
-    return {"version": current.version, "document": structs.asdict(current.document), "history": history}
-
-
 READS: Mapping[str, Callable[[Store, dict[str, str], int], Any]] = {
     "people": people,
     "tokens": tokens,
     "keys": keys,
     "audit": audit,
-    "policy": policy,
 }
 
 
@@ -170,23 +135,6 @@ def end_machine(store: Store, asked: Ended, actor: str, now: int) -> Any:
 def rotate_keys(store: Store, asked: Rotation, actor: str, now: int) -> Any:
     store.keys.rotate(now, actor, forget=asked.forget)
     return keys(store, {}, now)
-
-
-def revise_policy(store: Store, asked: Revision, actor: str, now: int) -> Any:
-    """Raises BadQuestionError for what is no policy, and where somebody else was faster."""
-
-    def revised(before: Document) -> Document:
-        after = changed(before, Changes(asked.budgets, asked.prices))
-        policy_of(after)
-        return after
-
-    try:
-        kept = store.policies.change(revised, asked.version, actor, now)
-    except ConfigError as error:
-        raise BadQuestionError(str(error)) from error
-    if kept is None:
-        raise BadQuestionError("the budgets were changed meanwhile: load this page again", 409)
-    return policy(store, {}, now)
 
 
 def _told(token: Token, now: int) -> dict[str, Any]:

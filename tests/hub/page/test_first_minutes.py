@@ -65,7 +65,7 @@ def _administrator_sets_a_budget(page: Page, url: str, token: str) -> None:
     page.goto(f"{url}/administration")
     page.get_by_label("token").fill(token)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.get_by_text("Set a budget").click()
+    page.get_by_text("Set a budget", exact=True).click()
     page.locator("#budget [name=name]").fill("each")
     page.locator("#budget [name=amount]").fill("0.30")
     page.locator("#budget [name=per]").select_option("user")

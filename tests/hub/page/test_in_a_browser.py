@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has none
 from playwright.sync_api import Browser, Page, expect
 
+from acp_proxy.hub.identity import Role
 from tests.hub.page.house import Hub, ask_for_more
 from tests.serve.page.browser import chromium
 
@@ -40,15 +41,18 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("role", ["administrator", "lead"])
 def test_administration_is_accessible_in_each_width_and_colour(
-    hub: Hub, browser: Browser, width: int, scheme: Literal["light", "dark"]
+    hub: Hub, browser: Browser, width: int, scheme: Literal["light", "dark"], role: Role
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.add_cookies([{"name": "acp-proxy", "value": hub.cookie("ada", "administrator")[10:], "url": hub.url}])
+    cookie = hub.cookie("ada", role, "red", ("red",))
+    context.add_cookies([{"name": "acp-proxy", "value": cookie[10:], "url": hub.url}])
     page = context.new_page()
     page.goto(f"{hub.url}/administration")
-    expect(page.locator("#audit table")).to_be_visible()
-    for each in page.locator("details").all():
+    expect(page.locator("#audit table" if role == "administrator" else "#grants p")).to_be_visible()
+    expect(page.locator("section:visible")).to_have_count(8 if role == "administrator" else 3)
+    for each in page.locator("details:visible").all():
         each.locator("summary").click()
     assert Axe().run(page).violations_count == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -81,7 +85,7 @@ def test_an_administrator_sets_a_budget_that_a_developer_then_sees(own_hub: Hub,
     page.on("dialog", lambda dialog: dialog.accept())
     sign_in(page, own_hub, own_hub.token("ada", "administrator"))
     page.goto(f"{own_hub.url}/administration")
-    page.get_by_text("Set a budget").click()
+    page.get_by_text("Set a budget", exact=True).click()
     for name, value in {"name": "red month", "amount": "10", "team": "red, green"}.items():
         page.locator(f"#budget [name={name}]").fill(value)
     page.get_by_role("button", name="Set it").click()
@@ -90,13 +94,88 @@ def test_an_administrator_sets_a_budget_that_a_developer_then_sees(own_hub: Hub,
     page.locator("#budget [name=amount]").fill("12.50")
     page.get_by_role("button", name="Set it").click()
     expect(page.locator("#budgets tbody")).to_contain_text("$12.50")
-    page.get_by_text("History", exact=True).click()
+    page.locator("summary", has_text="History of budgets").click()
     expect(page.locator("#budget-history tbody tr")).to_have_count(2)
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     sign_in(page, own_hub, own_hub.token("mallory", "developer", "red"))
     expect(page.locator("#budget-list")).to_contain_text("left for all who share it · $1.17 yours")
     expect(page.locator("#budget-list")).to_contain_text("$9.06 left")
+
+
+def test_an_administrator_sets_a_price_a_budget_on_a_plan_and_a_grant(own_hub: Hub, page: Page) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    sign_in(page, own_hub, own_hub.token("ada", "administrator"))
+    page.goto(f"{own_hub.url}/administration")
+    page.get_by_text("Set the price of a model").click()
+    for name, value in {"model": "opus", "input": "5", "output": "25"}.items():
+        page.locator(f"#price [name={name}]").fill(value)
+    page.locator("#price button").click()
+    expect(page.locator("#prices tbody")).to_contain_text("opus")
+    page.get_by_role("button", name="Change: opus").click()
+    page.locator("#price [name=cached_read]").fill("0.50")
+    page.locator("#price button").click()
+    expect(page.locator("#prices tbody")).to_contain_text("0.50")
+    page.get_by_text("Set a budget on a plan").click()
+    page.locator("#plan-budget [name=name]").fill("share")
+    page.locator("#plan-budget [name=on_overage]").select_option("deny")
+    page.locator("#plan-budget button").click()
+    expect(page.locator("#budgets tbody")).to_contain_text("80 % of five_hour")
+    page.get_by_role("button", name="Change: share").click()
+    page.locator("#plan-budget [name=percent]").fill("60")
+    page.locator("#plan-budget button").click()
+    expect(page.locator("#budgets tbody")).to_contain_text("60 % of five_hour")
+    page.get_by_text("Set a budget", exact=True).click()
+    for name, value in {"name": "seats", "amount": "10"}.items():
+        page.locator(f"#budget [name={name}]").fill(value)
+    page.locator("#budget [name=per]").select_option("user")
+    page.locator("#budget button").click()
+    expect(page.locator("#budgets tbody")).to_contain_text("each user")
+    page.get_by_text("Grant more").click()
+    for name, value in {"value": "ruby", "amount": "2.50", "why": "the release"}.items():
+        page.locator(f"#grant [name={name}]").fill(value)
+    page.locator("#grant button").click()
+    expect(page.locator("#grants tbody")).to_contain_text("$2.50")
+    page.get_by_role("button", name="Remove: opus").click()
+    expect(page.locator("#prices")).to_contain_text("No model has a price of your own")
+    document = own_hub.ask("/api/administration/policy", own_hub.cookie("ada", "administrator")).json["document"]
+    assert [each["name"] for each in document["budgets"]] == ["share", "seats"]
+    assert document["budgets"][0]["on_overage"] == "deny"
+
+
+def test_changing_a_budget_in_the_form_keeps_what_the_form_does_not_show(own_hub: Hub, page: Page) -> None:
+    scope = {"model": "*opus*", "team": "red"}
+    budget = {"window": "day", "limit": {"turns": 5}, "scope": scope, "thresholds": [75], "timezone": "Europe/Paris"}
+    own_hub.change(
+        "/api/administration/policy", own_hub.cookie("ada", "administrator"), {"version": 0, "budgets": {"few": budget}}
+    )
+    sign_in(page, own_hub, own_hub.token("ada", "administrator"))
+    page.goto(f"{own_hub.url}/administration")
+    page.get_by_role("button", name="Change: few").click()
+    page.locator("#budget [name=amount]").fill("7")
+    page.locator("#budget button").click()
+    expect(page.locator("#budgets tbody")).to_contain_text("7 turns")
+    found = own_hub.ask("/api/administration/policy", own_hub.cookie("ada", "administrator")).json
+    assert found["document"]["budgets"] == [
+        budget | {"name": "few", "mode": "enforce", "limit": {"turns": 7}, "scope": scope | {"team": ["red"]}}
+    ]
+
+
+def test_a_lead_sets_a_budget_of_their_team_which_is_named_after_it(own_hub: Hub, page: Page) -> None:
+    daily = {"window": "day", "limit": {"turns": 5}}
+    own_hub.change(
+        "/api/administration/policy", own_hub.cookie("ada", "administrator"), {"version": 0, "budgets": {"all": daily}}
+    )
+    sign_in(page, own_hub, own_hub.token("lea", "lead", "red", leads=("red",)))
+    page.get_by_role("link", name="Budgets and grants").click()
+    page.get_by_text("Set a budget", exact=True).click()
+    for name, value in {"name": "daily", "amount": "10"}.items():
+        page.locator(f"#budget [name={name}]").fill(value)
+    page.locator("#budget button").click()
+    expect(page.locator("#budgets tbody")).to_contain_text("red/daily")
+    expect(page.get_by_role("button", name="Change: red/daily")).to_be_visible()
+    expect(page.get_by_role("button", name="Change: all")).to_have_count(0)
+    expect(page.get_by_text("Make a token")).to_be_hidden()
 
 
 def test_a_lead_is_led_to_decide_on_what_their_team_asks_for(own_hub: Hub, page: Page) -> None:

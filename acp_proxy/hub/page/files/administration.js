@@ -1,17 +1,31 @@
 // Administration: people, machines, tokens, keys, the log of changes. Everything is shown as text.
 
 import { showPolicy } from "./administered-budgets.js";
+import { offerGrants, onGrant, showGrants } from "./administered-grants.js";
 import { answer, change, trying } from "./change.js";
 import { byId, make, refill } from "./dom.js";
 import { cleaned } from "./figures.js";
+import { person } from "./hub.js";
 import { API, at, difference, end, list, row } from "./listed.js";
 
 /** The filter of the log, and where its older lines begin. */
 const log = { filter: new URLSearchParams(), lines: /** @type {any[]} */ ([]) };
 
+const { role } = await person;
+const administers = role === "administrator";
+if (!administers) {
+  const [head] = document.getElementsByTagName("h1");
+  head.textContent = "Budgets and grants";
+  document.title = `${head.textContent} · acp-proxy`;
+}
+for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-roles]"))) {
+  part.hidden = !(part.dataset.roles ?? "").split(" ").includes(role);
+}
 await trying(async () => {
-  await Promise.all([showPolicy(() => showLog(null)), showPeople(), showTokens(), showKeys(), showLog(null)]);
+  const ofAdministrators = administers ? [showPeople(), showTokens(), showKeys()] : [];
+  await Promise.all([showPolicy(followed), showGrants(), ...ofAdministrators]);
 });
+onGrant(async () => followed(null));
 
 byId("new-token").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -52,6 +66,15 @@ byId("audit-filter").addEventListener("submit", (event) => {
 byId("audit-more").addEventListener("click", () => {
   trying(() => showLog(log.lines.at(-1)?.number ?? null));
 });
+
+/**
+ * What else shows that budgets, prices or grants were changed.
+ * @param {any} policy null where it is as it was
+ */
+async function followed(policy) {
+  if (policy) offerGrants(policy);
+  if (administers) await showLog(null);
+}
 
 async function showPeople() {
   const { people, machines } = await answer(`${API}/people`);

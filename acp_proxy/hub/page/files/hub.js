@@ -3,7 +3,7 @@
 import { byId, joined, make } from "./dom.js";
 import { amountText, cleaned, tokensText } from "./figures.js";
 
-/** @typedef {{user: string, role: string, team: string | null, csrf: string}} Person */
+/** @typedef {{user: string, role: string, team: string | null, teams_led: string[], csrf: string}} Person */
 
 /**
  * Who has signed in with this browser; without anybody the page on which to do so.
@@ -22,8 +22,8 @@ export const person = who();
 person.then(({ user, role, csrf }) => {
   const out = make("button", { type: "button", id: "sign-out" }, "Sign out");
   out.addEventListener("click", () => signOut(csrf));
-  const links = role === "administrator" && location.pathname !== "/administration"
-    ? [make("a", { href: "/administration" }, "Administration")] : [];
+  const links = ["administrator", "finance", "lead"].includes(role) && location.pathname !== "/administration"
+    ? [make("a", { href: "/administration" }, role === "administrator" ? "Administration" : "Budgets and grants")] : [];
   const about = make("span", { class: "quiet" }, make("bdi", { id: "signed-in" }, cleaned(user)), ` · ${role}`);
   document.querySelector("header.top")?.append(make("p", { class: "person" }, about, ...links, out));
   showRequests();

@@ -54,7 +54,9 @@ export function difference(before, after) {
   const text = (/** @type {string} */ name, /** @type {unknown} */ value) => {
     if (value === undefined || value === null) return "–";
     if (name.endsWith("_at") && typeof value === "number") return at(value);
-    return typeof value === "string" ? value : JSON.stringify(value);
+    if (Array.isArray(value)) return value.join(", ");
+    if (typeof value !== "object") return String(value);
+    return Object.entries(value).map(([part, each]) => `${part} ${[each].flat().join(", ")}`).join(" ");
   };
   return names
     .filter((name) => text(name, before?.[name]) !== text(name, after?.[name]))
