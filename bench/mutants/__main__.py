@@ -32,9 +32,18 @@ def _files(names: tuple[str, ...] | list[str]) -> list[Path]:
     return [each for path in paths for each in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
 
 
-def _trial(room: Room, most: int, seconds: float) -> tuple[int, Trial]:
+def _told(path: Path) -> set[Key]:
+    """The mutants that an earlier run has said to live."""
+    lines = [line.split(":", 3) for line in path.read_text(encoding="utf-8").splitlines() if line.count(":") > 2]
+    return {(file, scope.strip(), what[1:]) for file, _, scope, what in lines}
+
+
+def _trial(room: Room, most: int, seconds: float, only: set[Key] | None) -> tuple[int, Trial]:
     without = set(_files(room.without))
-    trial = Trial([path for path in _files(room.code) if path not in without], _equivalent(), most, seconds)
+    paths = [path for path in _files(room.code) if path not in without]
+    if only is not None:
+        paths = [path for path in paths if any(file == str(path.relative_to(ROOT)) for file, _, _ in only)]
+    trial = Trial(paths, _equivalent(), most, seconds, only)
     with tempfile.TemporaryDirectory(prefix="mutants") as place:
         options = ["-q", "--tb=no", "--assert=plain", "-p", "no:sugar", "-p", "no:cacheprovider", "-p", "no:xdist"]
         status = pytest.main([*options, f"--basetemp={place}/tests", *room.options, *room.tests], [trial])
@@ -48,6 +57,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", default=[], help="what covers them, for pytest")
     parser.add_argument("--most", type=int, default=_MOST, help=f"of more mutants so many are drawn ({_MOST})")
     parser.add_argument("--seconds", type=float, default=8, help="what the tests of one mutant may take, traced (8)")
+    parser.add_argument("--again", type=Path, help="a file with what an earlier run has printed: only what lived then")
     options = parser.parse_args()
     rooms = [room for room in ROOMS if room.name == options.room]
     room = rooms[0] if rooms else Room("these files", (), ())
@@ -55,7 +65,7 @@ def main() -> int:
         room = Room(room.name, tuple(options.code) or room.code, tuple(options.tests) or room.tests, (), room.options)
     if not room.code or not room.tests:
         parser.error(f"name a room ({', '.join(each.name for each in ROOMS)}), or --code and --tests")
-    status, trial = _trial(room, options.most, options.seconds)
+    status, trial = _trial(room, options.most, options.seconds, None if options.again is None else _told(options.again))
     tried = trial.killed + len(trial.survivors)
     if not tried:
         return status or 1

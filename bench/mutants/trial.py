@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -43,7 +43,16 @@ Key = tuple[str, str, str]  # file, scope, change
 class Trial:
     """The mutants of `paths`, `most` of them where there are more. `seconds`: what the tests of one may take."""
 
-    def __init__(self, paths: Iterable[Path], equivalent: Mapping[Key, str], most: int, seconds: float) -> None:
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        equivalent: Mapping[Key, str],
+        most: int,
+        seconds: float,
+        only: Container[Key] | None,
+    ) -> None:
+        """`only`: of all mutants these; None: any."""
+        self._only = only
         self._paths = {str(path): path for path in paths}
         self._known = equivalent
         self._most = most
@@ -108,7 +117,8 @@ class Trial:
         all_of_them = []
         for path in self._paths.values():
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            all_of_them += [(path, tree, mutant) for mutant in mutants(tree)]
+            found = [(path, tree, mutant) for mutant in mutants(tree)]
+            all_of_them += [each for each in found if self._only is None or _key(path, each[2]) in self._only]
         self.of = len(all_of_them)
         if len(all_of_them) > self._most:
             chosen = sorted(random.Random(self.of).sample(range(self.of), self._most))
@@ -138,8 +148,7 @@ class Trial:
         return calls
 
     def _try(self, session: pytest.Session, module: ModuleType, path: Path, tree: ast.Module, mutant: Mutant) -> None:
-        file = str(path.relative_to(ROOT))
-        key = (file, mutant.scope, mutant.what)
+        key = file, _, _ = _key(path, mutant)
         if key in self._known:
             self.equivalent.add(key)
             return
@@ -204,6 +213,10 @@ class Trial:
             except BaseException:
                 self._die()
         os._exit(_LIVES)
+
+
+def _key(path: Path, mutant: Mutant) -> Key:
+    return str(path.relative_to(ROOT)), mutant.scope, mutant.what
 
 
 def _module(path: Path) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from acp_proxy.core.agents.profile import UNKNOWN, Cost, Profile, Tokens
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelSelected, SessionClosed, UpdateSeen
+from acp_proxy.core.events import Counters, ModelSelected, SessionClosed, Turn, TurnEnded, UpdateSeen
+from acp_proxy.core.meter.observations import Observation
 from acp_proxy.core.meter.readers.baseline import Baseline
+from acp_proxy.core.meter.readers.turn import TurnReader
+from acp_proxy.core.meter.session_context import TurnContexts
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
 from tests.core.story import (
@@ -14,6 +17,7 @@ from tests.core.story import (
     FAST,
     GOOSE,
     HERMES,
+    KIMI,
     OPENCODE,
     OPENHANDS,
     QWEN,
@@ -115,22 +119,76 @@ def test_a_status_of_a_turn_is_no_status_of_the_next_that_waited(agent: tuple[st
     assert story.end(second)[-1].usage == Usage()
 
 
-def calls_of_two(*, tools_ended: bool) -> list[str | None]:
-    """The models of two calls of a turn in whose middle another model was chosen."""
+def calls_of_two(*, before: str | None, between: str | None) -> list[str | None]:
+    """The models of two calls of a turn in whose middle another model was chosen, by the updates around them."""
     story = opened(QWEN)
     story.tell(ModelSelected(story.now(), "s", "haiku"))
     turn = story.begin()
-    for number, prompt in enumerate((6110, 6210)):
-        if number and tools_ended:
-            story.tell(UpdateSeen(story.now(), "s", turn, "tool_call_update", {}, {}))
-        story.update(turn, qwen_call(prompt, 20), EMPTY)
-        story.tell(ModelSelected(story.now(), "s", "mock"))
+    story.update(turn, qwen_call(6110, 20), EMPTY) if before is None else None
+    story.tell(ModelSelected(story.now(), "s", "mock"))
+    for kind in (before, between):
+        if kind is not None:
+            story.tell(UpdateSeen(story.now(), "s", turn, kind, {}, {}))
+        story.update(turn, qwen_call(6210, 20), EMPTY) if kind is before is not None else None
+    story.update(turn, qwen_call(6310, 20), EMPTY)
     return [line.model for line in story.end(turn)[-1].lines]
 
 
-def test_a_call_is_of_the_model_that_was_chosen_when_the_tools_before_it_had_ended() -> None:
-    assert calls_of_two(tools_ended=True) == ["haiku", "mock"]
-    assert calls_of_two(tools_ended=False) == ["haiku"]
+@each_of(
+    [
+        (None, "tool_call_update", ["haiku", "mock"]),
+        (None, "agent_thought_chunk", ["haiku"]),
+        (None, None, ["haiku"]),
+        ("tool_call_update", None, ["haiku"]),  # of no call that was told
+    ]
+)
+def test_a_call_is_of_the_model_that_was_chosen_when_the_tools_before_it_had_ended(
+    case: tuple[str | None, str | None, list[str]],
+) -> None:
+    before, between, models = case
+    assert calls_of_two(before=before, between=between) == models
+
+
+def test_counters_of_a_turn_that_ends_behind_another_are_its_own() -> None:
+    story = opened(OPENCODE)
+    first, second = story.begin(), story.begin()
+    assert story.end(second, inclusive(300, 20), stop="cancelled", behind=True)[-1].usage.prompt == 300
+    assert story.end(first, inclusive(6000, 50))[-1].usage.prompt == 6000
+
+
+def test_a_silent_agent_may_tell_what_its_subagents_used() -> None:
+    story = opened(KIMI)
+    turn = story.begin()
+    usage = {"usage": {"inputTokens": 700, "outputTokens": 30, "totalTokens": 730}}
+    story.tell(UpdateSeen(story.now(), "s", turn, "state_update", {}, usage, child="c"))
+    story.report(turn, used=9000, meta={"usage": usage})
+    assert [(row.kind, row.usage.total) for row in story.end(turn)[:-1]] == [("subagent", 730)]
+
+
+def of_one_that_waits(asked: int, begun: int) -> int:
+    """What a turn used, of an agent that tells of a failed one with the next: it was asked for, and begun, then.
+
+    The turn before it told 100 at 10.
+    """
+    reader = TurnReader(Profile(Tokens("turn", after_failure="late")))
+    seen = Observation(TurnContexts(), None, None, False, False, False, lambda: False, True, False)
+    for number, (start, began, end, prompt) in enumerate(((1, 1, 10, 100), (asked, begun, 20, 250))):
+        turn = Turn(f"t{number}", "s", "turn", start)
+        reader.begin(turn, began, None, alone=True)
+        used = reader.end(TurnEnded(end, "s", turn, "end_turn", Counters(prompt, 0)), seen, None)
+    assert used is not None
+    return used.usage.prompt
+
+
+@each_of([(9, 11, 150), (10, 11, 250), (11, 11, 250), (9, 9, 250)])
+def test_a_turn_that_was_asked_for_before_the_last_one_told_may_hold_that(case: tuple[int, int, int]) -> None:
+    """Where it began when it was asked for, the order of events tells, for a clock may be set back."""
+    asked, begun, prompt = case
+    assert of_one_that_waits(asked, begun) == prompt
+
+
+def test_a_cost_is_spend_of_who_tells_no_counters_of_the_session_with_it() -> None:
+    assert TurnReader(UNKNOWN).come_with_cost(None)
 
 
 # -- counters of the session
@@ -337,3 +395,23 @@ def test_after_a_load_more_than_half_beyond_the_context_is_of_many_turns(case: t
     story = Story(UNKNOWN_AGENT)
     story.open("load")
     assert ("taken as cumulative" in story.turn(inclusive(prompt, 50), used=6000).detail) is many
+
+
+def test_input_that_came_when_nothing_was_cached_tells_nothing_of_what_is_cached_later() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(Counters(2000, 10), used=2010)
+    row = story.turn(Counters(2100, 10, None, None, 2000), used=4110, tool_chars=4200)
+    assert row.usage == Usage(2100, 2000, 0, 10)
+
+
+def test_a_context_after_several_calls_tells_nothing_of_what_is_cached() -> None:
+    story = opened(UNKNOWN_AGENT)
+    row = story.turn(Counters(5000, 10, None, None, 2000), used=5010, tool_calls=1)
+    assert row.usage_source == "partial"
+    assert story.turn(Counters(2100, 10, None, None, 2000), used=4110).usage == Usage(2100, 2000, 0, 10)
+
+
+def test_thinking_beside_a_total_that_is_not_told_may_be_in_the_output() -> None:
+    story = opened(UNKNOWN_AGENT)
+    assert story.turn(Counters(2000, 10, None, 5)).usage_source == "partial"
+    assert opened(UNKNOWN_AGENT).turn(Counters(2000, 10, None, 0)).usage_source == "agent"

@@ -78,10 +78,10 @@ def told_call_by_call(largest: int, chars: int = 0) -> Entry:
     return story.end(turn, tool_calls=1, tool_chars=chars)[-1]
 
 
-def of_hermes_after_a_command(grown: int) -> Entry:
-    """What it told of a session that a command may have begun anew; each of its calls sent 9000 tokens at least."""
+def of_hermes_after_a_command(grown: int, calls: int = 1) -> Entry:
+    """What it told of a session that a command may have begun anew; its calls sent 9000 tokens together, at least."""
     story = opened(agent=HERMES)
-    story.turn(inclusive(10_000, 100), used=10_000)
+    story.turn(inclusive(10_000, 100), used=10_000, tool_calls=calls - 1)
     story.turn(None, used=10_000, output_chars=40)
     return story.turn(inclusive(10_000 + grown, 200), used=10_100)
 
@@ -121,6 +121,8 @@ CASES: list[Case] = [
     ("a token more is not", lambda: with_context(11_131), ("agent", 11_131)),
     ("counters that grew by less than a call began anew", lambda: of_hermes_after_a_command(8999), ("agent", 18_999)),
     ("by a call they may have gone on", lambda: of_hermes_after_a_command(9000), ("partial", 9000)),
+    ("of two calls each sent half", lambda: of_hermes_after_a_command(4499, 2), ("agent", 14_499)),
+    ("and no more", lambda: of_hermes_after_a_command(4500, 2), ("partial", 4500)),
 ]
 
 
