@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from acp_proxy.core.agents import InputCounts
 from acp_proxy.core.agents.profile import UNKNOWN, Cost, Profile, Tokens
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelSelected, SessionClosed, Turn, TurnEnded, UpdateSeen
 from acp_proxy.core.meter.observations import Observation
 from acp_proxy.core.meter.readers.baseline import Baseline
 from acp_proxy.core.meter.readers.turn import TurnReader
+from acp_proxy.core.meter.readers.unknown.caches import with_caches
 from acp_proxy.core.meter.session_context import TurnContexts
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
@@ -397,18 +399,35 @@ def test_after_a_load_more_than_half_beyond_the_context_is_of_many_turns(case: t
     assert ("taken as cumulative" in story.turn(inclusive(prompt, 50), used=6000).detail) is many
 
 
-def test_input_that_came_when_nothing_was_cached_tells_nothing_of_what_is_cached_later() -> None:
-    story = opened(UNKNOWN_AGENT)
-    story.turn(Counters(2000, 10), used=2010)
-    row = story.turn(Counters(2100, 10, None, None, 2000), used=4110, tool_chars=4200)
-    assert row.usage == Usage(2100, 2000, 0, 10)
+def caches_by(counters: Counters, context: int | None, calls: int = 1) -> InputCounts | None:
+    """What one turn tells of whether input holds what was cached."""
+    told = TurnContexts(told=context is not None)
+    seen = Observation(told, context, "mock", False, False, False, lambda: False, True, False)
+    turn, found = Turn("t", "s", "turn", 1), dict[str | None, InputCounts]()
+    ended = TurnEnded(2, "s", turn, "end_turn", counters, tool_calls=calls - 1)
+    with_caches(counters, None, ended, seen, UNKNOWN.overlap, found)
+    return found.get("mock")
 
 
-def test_a_context_after_several_calls_tells_nothing_of_what_is_cached() -> None:
-    story = opened(UNKNOWN_AGENT)
-    row = story.turn(Counters(5000, 10, None, None, 2000), used=5010, tool_calls=1)
-    assert row.usage_source == "partial"
-    assert story.turn(Counters(2100, 10, None, None, 2000), used=4110).usage == Usage(2100, 2000, 0, 10)
+@each_of(
+    [
+        ((2100, 2000), 2110, 1, "includes_cache"),
+        ((2100, 2000), 4110, 1, "excludes_cache"),
+        ((2100, 2000), 4110, 2, None),  # the context is that of the last call
+        ((2100, 2000), 3000, 1, None),
+        ((2100, 2000), None, 1, None),
+        ((2100, 2101), None, 2, "excludes_cache"),
+        ((2100, 2100), None, 1, None),
+        ((2100, 0), 2110, 1, None),
+        ((2100, None), 2110, 1, None),
+    ]
+)
+def test_the_context_of_a_single_call_tells_whether_its_input_holds_what_was_cached(
+    case: tuple[tuple[int, int | None], int | None, int, InputCounts | None],
+) -> None:
+    (sent, cached), context, calls, counts = case
+    assert caches_by(Counters(sent, 10, None, None, cached), context, calls) == counts
+    assert caches_by(Counters(sent, 10, None, None, None, cached), context, calls) == counts
 
 
 def test_thinking_beside_a_total_that_is_not_told_may_be_in_the_output() -> None:

@@ -25,8 +25,8 @@ def opened(how: str = "new", agent: tuple[str, str] = UNKNOWN_AGENT) -> Story:
     return story
 
 
-def after_load(prompt: int, context: int | None = None) -> Entry:
-    return opened("load").turn(inclusive(prompt, 1000), used=context)
+def after_load(prompt: int, context: int | None = None, cost: str | None = None) -> Entry:
+    return opened("load").turn(inclusive(prompt, 1000), used=context, cost=cost)
 
 
 def after_close(prompt: int) -> Entry:
@@ -89,6 +89,11 @@ def of_hermes_after_a_command(grown: int, calls: int = 1) -> Entry:
 CASES: list[Case] = [
     ("a context of nine tenths of the prompt is that of its call", lambda: after_load(10_000, 9000), ("agent", 10_000)),
     ("a token less is not", lambda: after_load(10_000, 8999), ("estimated", 10_000)),
+    (
+        "nothing is guessed where a cost is told that began here",
+        lambda: after_load(10_000, 7000, "0.1"),
+        ("agent", 10_000),
+    ),
     ("a context of the total and a tenth is, too", lambda: after_load(10_000, 12_100), ("agent", 10_000)),
     ("a token more is not", lambda: after_load(10_000, 12_101), ("estimated", 10_000)),
     ("less than an agent's instructions goes on from nothing", lambda: after_load(1499), ("agent", 1499)),
