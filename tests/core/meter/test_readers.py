@@ -61,6 +61,12 @@ def test_after_a_close_counters_may_go_on_where_nobody_knows(case: tuple[Profile
     assert tokens.last == LESS
 
 
+def test_counters_that_began_here_go_on_from_nothing() -> None:
+    tokens = baseline(last=None)
+    assert tokens.advance(LESS) == LESS
+    assert not tokens.may_go_on(MORE)
+
+
 def test_a_close_makes_nothing_known_that_was_not() -> None:
     tokens = baseline(last=None)
     tokens.reopen()
@@ -420,10 +426,11 @@ def caches_by(counters: Counters, context: int | None, calls: int = 1) -> InputC
         ((2100, 2100), None, 1, None),
         ((2100, 0), 2110, 1, None),
         ((2100, None), 2110, 1, None),
+        ((None, 1), None, 1, "excludes_cache"),
     ]
 )
 def test_the_context_of_a_single_call_tells_whether_its_input_holds_what_was_cached(
-    case: tuple[tuple[int, int | None], int | None, int, InputCounts | None],
+    case: tuple[tuple[int | None, int | None], int | None, int, InputCounts | None],
 ) -> None:
     (sent, cached), context, calls, counts = case
     assert caches_by(Counters(sent, 10, None, None, cached), context, calls) == counts
