@@ -91,12 +91,30 @@ def _patch_names(module: ModuleType, scope: str, line: int, tree: ast.Module) ->
     changed = eval(compile(ast.Expression(value), "mutant", "eval"), dict(vars(module)))  # noqa: S307 - of this tree
     if hasattr(owner, "__struct_fields__"):
         return _patch_field(owner, name, changed)
+    _put(module, owner, name, changed)
+    if owner is module:
+        _put_derived(module, name, body[body.index(statement) + 1 :])
+    return True
+
+
+def _put(module: ModuleType, owner: object, name: str, changed: object) -> None:
     before = getattr(owner, name)
     setattr(owner, name, changed)
     for other in list(sys.modules.values()) if owner is module else ():
         if getattr(other, "__name__", "").startswith("acp_proxy") and vars(other).get(name) is before:
             setattr(other, name, changed)
-    return True
+
+
+def _put_derived(module: ModuleType, name: str, later: list[ast.stmt]) -> None:
+    """Constants of the module that are made of a changed one."""
+    changed = {name}
+    for statement in later:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=derived)], value=value):
+                if changed & {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}:
+                    made = eval(compile(ast.Expression(value), "mutant", "eval"), dict(vars(module)))  # noqa: S307
+                    _put(module, module, derived, made)
+                    changed.add(derived)
 
 
 def _patch_field(struct: object, name: str, default: object) -> bool:

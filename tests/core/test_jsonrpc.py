@@ -88,13 +88,36 @@ def test_text_that_is_no_text_does_not_hide_a_message(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["\t", "\v", "\f", "\x1c", "\x85", "\xa0", "\u2003", "\u2028", "\u3000", "\ufeff", " \ufeff\xa0"]
+    "before",
+    [
+        "\t",
+        "\v",
+        "\f",
+        "\x1c",
+        "\x85",
+        "\xa0",
+        "\u1680",
+        "\u2000",
+        "\u2003",
+        "\u200a",
+        "\u2028",
+        "\u3000",
+        "\ufeff",
+        " \ufeff\xa0",
+    ],
 )
 def test_blanks_that_a_peer_trims_do_not_hide_a_message(before: str) -> None:
     for line in (f'{before}{{"id":1,"method":"m"}}\n', f'{{"id":1,"method":"m"}}{before}\n'):
         assert parse(line.encode()) == Request(1, "m", {})
         assert peek_line(line.encode()).method == "m"
         assert may_be_object(line.encode())
+
+
+@pytest.mark.parametrize("before", ["\x0e", "\x1b", "!", "\u200b", "\u180e"])
+def test_what_no_peer_trims_is_no_blank(before: str) -> None:
+    line = f'{before}{{"id":1,"method":"m"}}\n'.encode()
+    assert parse(line) is None
+    assert not may_be_object(line)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
@@ -195,14 +218,14 @@ def test_an_exact_id_wins_over_a_rounded_one() -> None:
 
 def test_an_answer_by_the_text_of_a_number_is_that_to_the_number() -> None:
     pairing: Pairing[str] = Pairing()
-    for number in (3, 4, -5, 2**62, -(2**63)):
+    for number in (3, 4, -5, 2**62, -(2**63), 10**20):
         pairing.add(Side.AGENT, number, str(number))
     assert not pairing.has(Side.AGENT, "3")
     for text in ("3", "-5", str(2**62), str(-(2**63))):
         assert pairing.answered(Side.AGENT, text) == text
         assert pairing.take(Side.AGENT, text) == text
         assert pairing.take(Side.AGENT, text) is None
-    for text in ("04", "4.0", " 4", "+4", "٤", "4e0", "", "-", "9" * 5000):
+    for text in ("04", "4.0", " 4", "+4", "٤", "4e0", "", "-", "9" * 5000, str(10**20)):
         assert pairing.take(Side.AGENT, text) is None
     assert pairing.take(Side.CLIENT, "4") is None
 
@@ -293,7 +316,10 @@ def test_only_a_large_number_is_rounded(id: Any, rounded: bool) -> None:
     assert may_round(id) is rounded
 
 
-@pytest.mark.parametrize("line", [b'[{"method":"m"}]', b"[", b" \t[ \n{", b"\xef\xbb\xbf[{", b"[" + b" " * 1022 + b"{"])
+@pytest.mark.parametrize(
+    "line",
+    [b'[{"method":"m"}]', b"[", b" \t[ \n{", b"\xef\xbb\xbf[{", b"[" + b" " * 1022 + b"{", b"[" + b" " * 1500 + b"x"],
+)
 def test_a_line_may_be_an_array_of_objects_as_far_as_it_goes(line: bytes) -> None:
     assert may_be_batch(line) is True
 

@@ -42,10 +42,6 @@ from acp_proxy.core.jsonrpc import (
 )
 
 
-def _never(_: Response) -> bool:
-    return False
-
-
 def _nothing(_: Response, _at: int) -> list[Event]:
     return []
 
@@ -58,7 +54,7 @@ class _Asked(Struct, frozen=True):
     """An open request: what its response means, and whether that response will end a turn of its session."""
 
     answered: Callable[[Response, int], list[Event]]
-    ends: Callable[[Response], bool] = _never
+    ends: Callable[[Response], bool] | None = None
     session: str | None = None
 
 
@@ -113,7 +109,7 @@ class Conversation:
     def ends_turn(self, id: Any) -> bool:
         """Whether an answer of the agent with this id may end a turn."""
         asked = self._asked.peek(Side.AGENT, id)
-        return asked is not None and asked.ends is not _never
+        return asked is not None and asked.ends is not None
 
     def receive(self, sender: Side, message: Message, at: int, size: int, admitted: str | None = None) -> list[Event]:
         """The events of one message, in order. `size` is the length of its line in bytes.
@@ -143,7 +139,7 @@ class Conversation:
         match message:
             case Response():
                 asked = self._asked.answered(sender, message.id)
-                return asked.session if asked is not None and asked.ends(message) else None
+                return asked.session if asked is not None and asked.ends and asked.ends(message) else None
             case Notification(method=acp.SESSION_UPDATE) | Request(method=acp.SESSION_UPDATE):
                 name = acp.idle_session(message)
                 session = self._sessions.get(name) if name is not None else None
@@ -218,7 +214,7 @@ class Conversation:
         self,
         request: Request,
         answered: Callable[[Response, int], list[Event]],
-        ends: Callable[[Response], bool] = _never,
+        ends: Callable[[Response], bool] | None = None,
         session: str | None = None,
     ) -> None:
         self._asked.add(Side.AGENT, request.id, _Asked(answered, ends, session))

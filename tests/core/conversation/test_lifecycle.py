@@ -665,3 +665,94 @@ def one_turn(conversation: Conversation, number: int, version: int) -> None:
     else:
         (ended,) = conversation.receive(AGENT, Response(number, END), number, 1)
         assert isinstance(ended, TurnEnded)
+
+
+def test_an_answer_may_end_a_turn_where_a_prompt_or_the_end_of_a_session_was_asked_for() -> None:
+    talk = Talk()
+    talk.open()
+    talk.prompt(1)
+    talk.ask("session/list", {}, 2)
+    talk.ask("session/close", {"sessionId": "s"}, 3)
+    assert [talk.conversation.ends_turn(name) for name in (1, 2, 3, 9)] == [True, False, True, False]
+    talk.answer(1, END)
+    assert not talk.conversation.ends_turn(1)
+
+
+def test_prompts_that_were_sent_as_one_array_end_together_when_the_agent_takes_none() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.prompt(2)
+    asked = [Request(1, "session/prompt", {}), Notification("session/cancel", {}), Request(2, "session/prompt", {})]
+    talk.conversation.batched(asked)
+    assert talk.answer(None, {}) == []  # that is no refusal
+    talk.conversation.batched(asked)
+    refused = Response(None, None, {"code": -32600})
+    events = talk.conversation.receive(AGENT, refused, talk.at, 1)
+    assert [event.turn.id for event in events if isinstance(event, TurnEnded)] == ["t1", "t2"]
+    talk.conversation.batched([Notification("session/cancel", {})])
+    assert talk.conversation.receive(AGENT, refused, talk.at, 1) == []
+
+
+def test_a_tool_that_only_a_permission_names_is_a_call_of_the_turn() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    permission = {"sessionId": "s", "toolCall": {"toolCallId": "c"}}
+    talk.say(AGENT, id=0, method="session/request_permission", params=permission)
+    talk.say(AGENT, id=1, method="session/request_permission", params=permission)
+    assert the(TurnEnded, talk.answer(1, END)).tool_calls == 1
+
+
+def test_each_turn_counts_what_its_own_tools_passed() -> None:
+    talk = Talk()
+    for number, (call, output) in enumerate((("a", "12345"), ("b", "123"))):
+        talk.prompt(number)
+        talk.update("tool_call_update", toolCallId=call, rawOutput=output)
+        ended = the(TurnEnded, talk.answer(number, END))
+        assert (ended.tool_chars, ended.tool_calls, ended.updates) == (len(output) + 2, 1, 1)
+
+
+def test_of_a_turn_behind_another_nothing_is_counted() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.prompt(2)
+    chunk(talk, "agent_message_chunk", "one")
+    ended = the(TurnEnded, talk.fail(2))
+    counts = [ended.updates, ended.tool_calls, ended.messages, ended.output_chars, ended.thought_chars]
+    assert [*counts, ended.tool_chars, ended.chars_since_report] == [0] * 7
+
+
+def test_reports_of_a_turn_that_are_told_together_are_counted_each_and_read_as_the_last() -> None:
+    """But for a cost that the last one lacks. Between turns each may be a row of its own."""
+    cost, none = b'{"amount":1,"currency":"USD"}', None
+    talk = Talk()
+    talk.prompt(1)
+    for told, read in (
+        ([(1, none), (2, none)], [(2, 1)]),
+        ([(1, cost), (2, none), (3, none)], [(1, 0), (2, 0), (3, 0)]),
+        ([(1, none), (2, cost)], [(2, 1)]),
+        ([(1, cost), (2, cost)], [(2, 1)]),
+    ):
+        events = talk.conversation.usage_reported("s", 9, told, talk.at)
+        reports = [event for event in events if isinstance(event, UsageReported)]
+        assert [(report.used, len(report.earlier)) for report in reports] == read
+        assert {report.size for report in reports} == {9}
+    assert the(TurnEnded, talk.answer(1, END)).updates == 9
+    assert len(talk.conversation.usage_reported("s", 9, [(1, none), (2, none)], talk.at)) == 2
+
+
+def test_reports_in_the_history_of_a_session_are_no_updates_of_a_turn() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, 2)
+    talk.conversation.usage_reported("s", 9, [(1, None), (2, None)], talk.at)
+    talk.fail(2)
+    talk.conversation.usage_reported("s", 9, [(3, None)], talk.at)
+    assert the(TurnEnded, talk.answer(1, END)).updates == 1
+
+
+def test_what_a_subagent_did_in_the_history_of_its_session_is_not_done_again() -> None:
+    talk = Talk()
+    talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, 1)
+    talk.update("subagent_update", sessionId="kid", state={"state": "running"})
+    idle = {"state": "idle", "usage": {"inputTokens": 3}}
+    assert talk.update("subagent_update", sessionId="kid", state=idle) == []

@@ -415,20 +415,21 @@ def caches_by(counters: Counters, context: int | None, calls: int = 1) -> InputC
     return found.get("mock")
 
 
-@each_of(
-    [
-        ((2100, 2000), 2110, 1, "includes_cache"),
-        ((2100, 2000), 4110, 1, "excludes_cache"),
-        ((2100, 2000), 4110, 2, None),  # the context is that of the last call
-        ((2100, 2000), 3000, 1, None),
-        ((2100, 2000), None, 1, None),
-        ((2100, 2101), None, 2, "excludes_cache"),
-        ((2100, 2100), None, 1, None),
-        ((2100, 0), 2110, 1, None),
-        ((2100, None), 2110, 1, None),
-        ((None, 1), None, 1, "excludes_cache"),
-    ]
-)
+CACHES: list[tuple[tuple[int | None, int | None], int | None, int, InputCounts | None]] = [
+    ((2100, 2000), 2110, 1, "includes_cache"),
+    ((2100, 2000), 4110, 1, "excludes_cache"),
+    ((2100, 2000), 4110, 2, None),  # the context is that of the last call
+    ((2100, 2000), 3000, 1, None),
+    ((2100, 2000), None, 1, None),
+    ((2100, 2101), None, 2, "excludes_cache"),
+    ((2100, 2100), None, 1, None),
+    ((2100, 0), 2110, 1, None),
+    ((2100, None), 2110, 1, None),
+    ((None, 1), None, 1, "excludes_cache"),
+]
+
+
+@each_of(CACHES)
 def test_the_context_of_a_single_call_tells_whether_its_input_holds_what_was_cached(
     case: tuple[tuple[int | None, int | None], int | None, int, InputCounts | None],
 ) -> None:
