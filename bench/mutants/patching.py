@@ -79,6 +79,8 @@ def _patch_names(module: ModuleType, scope: str, line: int, tree: ast.Module) ->
         found = [node.body for node in body if isinstance(node, ast.ClassDef) and node.name == scope]
         body = found[0] if found else []
     statement = next((node for node in body if node.lineno <= line <= (node.end_lineno or 0)), None)
+    if statement is None:
+        return False
     match statement:
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value)

@@ -19,7 +19,7 @@ from acp_proxy.core.events import (
     TurnStarted,
     UsageReported,
 )
-from acp_proxy.core.jsonrpc import Notification, Request, Response
+from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
 from tests.core.talk import AGENT, CLIENT, Talk, the
 
 END: dict[str, Any] = {"stopReason": "end_turn"}
@@ -682,7 +682,11 @@ def test_prompts_that_were_sent_as_one_array_end_together_when_the_agent_takes_n
     talk = Talk()
     talk.prompt(1)
     talk.prompt(2)
-    asked = [Request(1, "session/prompt", {}), Notification("session/cancel", {}), Request(2, "session/prompt", {})]
+    asked: list[Message] = [
+        Request(1, "session/prompt", {}),
+        Notification("session/cancel", {}),
+        Request(2, "session/prompt", {}),
+    ]
     talk.conversation.batched(asked)
     assert talk.answer(None, {}) == []  # that is no refusal
     talk.conversation.batched(asked)
