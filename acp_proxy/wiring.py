@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from acp_proxy.core.events import Event
     from acp_proxy.core.plans import PlanState, PlanWindow
     from acp_proxy.interceptor import Interceptor
+    from acp_proxy.interceptors.budgets.rules import Ask
     from acp_proxy.ledger import Row
     from acp_proxy.ledger.budgets import BudgetLedger
     from acp_proxy.ledger.owners import Owner
@@ -72,13 +73,21 @@ def wired(
     )
     interceptors: list[Interceptor] = [UsageUpdates(log), *observers, *installed(log)]
     if books:  # a row is safe before anything else is done about it; nothing is held for a prompt that others refuse
-        first, last = _bookkeepers(config, command, catalog, log, traffic, lambda event: dispatcher.announce(event))
+        first, last = _bookkeepers(
+            config,
+            command,
+            catalog,
+            log,
+            traffic,
+            lambda event: dispatcher.announce(event),
+            lambda about, line: dispatcher.ask(about, line),
+        )
         interceptors = [*first, *interceptors, *last]
     if log.takes("info"):  # most logs take warnings only, and then none of it is imported
         from acp_proxy.interceptors.decision_log import DecisionLog
 
         interceptors.append(DecisionLog(log, later=asyncio.get_running_loop().call_soon))
-    dispatcher = Dispatcher(
+    dispatcher: Dispatcher = Dispatcher(
         Conversation(uuid7, _elapsed),
         meter,
         interceptors,
@@ -98,6 +107,7 @@ def _bookkeepers(
     log: Log,
     traffic: Traffic,
     announce: Callable[[Event], None],
+    ask: Ask,
 ) -> tuple[list[Interceptor], list[Interceptor]]:
     """The ledger's interceptors: those that stand before all others, and those behind them."""
     loop, organisation = asyncio.get_running_loop(), config.identity.organisation
@@ -123,7 +133,7 @@ def _bookkeepers(
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
     said = config.plans
     plans = Plans(worker, recorder.origin_of, _plan_warning, thresholds=said.thresholds, in_editor=said.in_editor)
-    budgets = _budgets(config, catalog, worker, recorder, counted_by, log, central)
+    budgets = _budgets(config, catalog, worker, recorder, counted_by, log, central, ask)
     completion = _completion(config, catalog, recorder, announce, log)
     early_load = EarlyLoad(partial(_load_the_rest, config, catalog))
     return [counters, recorder], [*budgets, plans, expected, *completion, early_load]
@@ -137,6 +147,7 @@ def _budgets(
     process: str | None,
     log: Log,
     central: Followed | None,
+    ask: Ask,
 ) -> list[Interceptor]:
     """Without any budget, and without a hub that may have one, nothing of this is imported, and no prompt waits."""
     if not config.budgets and not config.plan_budgets and central is None:
@@ -148,7 +159,9 @@ def _budgets(
         config.plan_budgets,
         central=central,
         process=process,
-        style=config.refusal_style,
+        style=config.refusal.style,
+        ask=config.refusal.ask,
+        ask_timeout=config.refusal.ask_timeout,
         on_unavailable=config.ledger.on_unavailable,
         estimate=config.run.estimate,
         asks=is_hub(config.ledger.url),
@@ -166,7 +179,7 @@ def _budgets(
         refusal, exceeded = partial(texts.refusal, zone=zone), partial(texts.exceeded, zone=zone)
         enforcers.append(PlanLimits(rules, worker, recorder, refusal, exceeded, log))
     if config.budgets or central is not None:
-        enforcers.append(Budgets(rules, worker, recorder, uuid7, warn=partial(log, "warning")))
+        enforcers.append(Budgets(rules, worker, recorder, uuid7, warn=partial(log, "warning"), ask=ask))
     return enforcers
 
 

@@ -29,6 +29,7 @@ from acp_proxy.config.values import (
     Plans,
     Price,
     Pricing,
+    Refusing,
     Run,
     Serve,
 )
@@ -105,7 +106,7 @@ def _settled(
         share_titles=settings.get(("share_titles",), False),
         budgets=budgets,
         channels=_channels(own, admin, environ),
-        refusal_style=settings.get(("refusal", "style"), "message"),
+        refusal=Refusing(**_section(settings, "refusal")),
         files=tuple(file.path for file in (own, admin) if file),
         final=frozenset(map(dotted, final)),
         by_file={"admin": final, "user": users},

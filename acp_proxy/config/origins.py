@@ -16,6 +16,7 @@ from acp_proxy.config.schema import HUB_TOKEN, KEYS, PREFIX, Key, dotted
 
 DEFAULT = "default"
 _ARRAYS = ("budget", "notify")
+_DURATIONS = ("admission_timeout", "ask_timeout")
 _SECRET = ("secret", "url")  # last parts of keys whose values may hold a password or a token
 
 
@@ -49,13 +50,15 @@ def _defaults(environ: Mapping[str, str]) -> Iterator[tuple[Key, Any]]:
         if "*" in key or key[0] in _ARRAYS:
             continue
         match key:
-            case ("refusal", "style"):
-                yield key, config.refusal_style
             case (name,):
                 yield key, getattr(config, name)
             case (section, name):
                 value = getattr(getattr(config, section), name)
-                yield key, f"{int(value * 1000)}ms" if name == "admission_timeout" else value
+                yield key, _duration(value) if name in _DURATIONS else value
+
+
+def _duration(seconds: float) -> str:
+    return f"{int(seconds)}s" if seconds == int(seconds) else f"{int(seconds * 1000)}ms"
 
 
 def _of_file(file: TomlFile | None) -> dict[Key, tuple[Any, str]]:

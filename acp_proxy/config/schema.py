@@ -90,6 +90,8 @@ KEYS: dict[str, Check] = {
     "budget.on_unavailable": one_of("open", "closed", "local", "lease"),
     "budget.hold": hold,
     "refusal.style": one_of("message", "error"),
+    "refusal.ask": one_of("form", "choice", "never"),
+    "refusal.ask_timeout": duration,
     "notify.name": text,
     "notify.url": webhook,
     "notify.url_file": path,

@@ -141,6 +141,14 @@ class Plans(Struct, frozen=True):
     in_editor: bool = True
 
 
+class Refusing(Struct, frozen=True):
+    """How a prompt is refused, and whether its user is asked in the editor to ask for more, where a hub takes that."""
+
+    style: Literal["message", "error"] = "message"
+    ask: Literal["form", "choice", "never"] = "form"
+    ask_timeout: float = 120.0  # seconds that such a prompt waits for its user
+
+
 class Config(Struct, frozen=True):
     identity: Identity
     run: Run
@@ -156,7 +164,7 @@ class Config(Struct, frozen=True):
     share_titles: bool
     budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
     channels: tuple[Channel, ...]  # for notices: the administrator's, the user's
-    refusal_style: Literal["message", "error"]
+    refusal: Refusing
     files: tuple[Path, ...]  # that were read, the administrator's last
     final: frozenset[str]  # keys that the administrator set
     by_file: Mapping[Literal["admin", "user"], Settings]  # what each file sets, but for its arrays of tables

@@ -58,6 +58,7 @@ class Initialized(Struct, frozen=True):
     client: Implementation
     agent: Implementation
     client_notices: bool  # the client shows `notice` updates: v2 always, v1 when it advertised session.notices
+    client_forms: bool = False  # it shows forms (`elicitation/create`), as it advertised
 
 
 class SessionRequested(Struct, frozen=True):

@@ -6,6 +6,7 @@ others after; a request that an interceptor must admit waits (`admission`).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from acp_proxy.core.acp import SESSION_UPDATE
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
-from acp_proxy.core.jsonrpc import Notification
+from acp_proxy.core.jsonrpc import Notification, Request, Response
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.core.wire.long_lines import may_stream
@@ -26,6 +27,7 @@ from acp_proxy.dispatch.line_writer import LineWriter
 from acp_proxy.interceptor import Interceptor
 
 if TYPE_CHECKING:
+    from acp_proxy.dispatch.questions import Line
     from acp_proxy.relay.inspector import Sink
 
 
@@ -113,6 +115,7 @@ class Dispatcher:
     def ended(self, sender: Side) -> None:
         """That side sends no more. Turns stay open while the agent may still answer them."""
         self._first_gone = self._first_gone or sender
+        self._router.answerless()
         if sender is Side.AGENT:
             self.finish()
 
@@ -125,6 +128,14 @@ class Dispatcher:
     def holding(self) -> int:
         """Bytes of client lines that wait for admission."""
         return self._admission.held
+
+    def ask(self, about: Request, line: Line) -> asyncio.Future[Response | None]:
+        """Ask the client something about a request that waits for `admit`, and is to be refused whatever it answers.
+
+        `line` makes the question, a request of ACP, for an id that is ours. The answer is None where none will come,
+        and cancelled where the client takes the request back.
+        """
+        return self._router.ask(about, line)
 
     def announce(self, event: Event) -> None:
         """Let everyone know what came from elsewhere, such as the ledger's answer."""

@@ -1,6 +1,7 @@
 """Requests that wait until every interceptor has admitted them, and the later lines of their sessions behind them.
 
-A cancellation of a waiting request waits, too: an agent must not receive it before the request.
+A cancellation of a waiting request waits, too: an agent must not receive it before the request. Once it is known that
+a request will not go, nothing waits behind it any more, though its answer may still take a while.
 Only clients' requests wait, each for at most the timeout; the rest of the connection continues meanwhile.
 """
 
@@ -31,6 +32,14 @@ class Decided(Struct, frozen=True):
     behind: tuple[bytes, ...]
 
 
+class _Waits(Struct):
+    """A request, and the later lines of its session."""
+
+    session: str | None
+    line: bytes
+    behind: deque[bytes]
+
+
 class Admission:
     """`decided` is called in the event loop. `timeout` in seconds bounds each interceptor's say."""
 
@@ -38,64 +47,94 @@ class Admission:
         self._accounting = accounting
         self._decided = decided
         self._timeout = timeout
-        self._behind: dict[str | None, deque[bytes]] = {}  # by session
-        self._waiting: dict[Any, deque[bytes]] = {}  # the same by the keys of all requests that wait
+        self._first: dict[str | None, _Waits] = {}  # by session
+        self._waiting: dict[Any, _Waits] = {}  # the same by the keys of all requests that wait
+        self._answerless: set[Any] = set()  # keys of requests that will not go
         self._tasks: set[asyncio.Task[None]] = set()
         self._enforcers = [(each, self._methods_of(each)) for each in accounting.interceptors]
         self.methods = frozenset[str]().union(*(methods for _, methods in self._enforcers))
         self.held = 0  # bytes
+        self._no_weight = 0  # bytes of these that are of requests which will not go
 
     def delays(self, session: str | None) -> bool:
         """Whether lines of this session wait, behind a request that does."""
-        return session in self._behind
+        return session in self._first
 
     def wanted(self, message: Message) -> bool:
         """Whether a client's message waits: to be admitted, or behind one of its session that does."""
-        if not isinstance(message, Request | Notification) or not (self._behind or self.methods):
+        if not isinstance(message, Request | Notification) or not (self._first or self.methods):
             return False
-        if self._queue(message) is not None:
+        if self._before(message) is not None:
             return True
         return isinstance(message, Request) and message.method in self.methods
 
     def keeps(self, id: Any) -> bool:
         """Whether a request with this id waits, or with one that peers may take for the same."""
         key = id_key(id)
-        return key in self._waiting or (may_round(id) and any(are_alike(key, other) for other in self._waiting))
+        if key in self._waiting or key in self._answerless:
+            return True
+        return may_round(id) and any(are_alike(key, other) for other in (*self._waiting, *self._answerless))
 
     def hold(self, message: Message, line: bytes) -> None:
         """Take a line that is `wanted`."""
-        queue = self._queue(message)
+        waits = self._before(message)
         self.held += len(line)
-        if queue is not None:
-            queue.append(line)
+        if waits is not None:
+            waits.behind.append(line)
         elif isinstance(message, Request):
             session = acp.session_of(message)
-            queue = self._behind[session] = deque()
-            task = asyncio.ensure_future(self._decide(session, message, line))
+            waits = self._first[session] = _Waits(session, line, deque())
+            task = asyncio.ensure_future(self._decide(waits, message))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        if isinstance(message, Request) and queue is not None:
-            self._waiting[id_key(message.id)] = queue
+        if isinstance(message, Request) and waits is not None:
+            self._waiting[id_key(message.id)] = waits
 
-    def _queue(self, message: Message) -> deque[bytes] | None:
-        """The queue behind the request that a message must wait for; None if it waits for none."""
+    def _before(self, message: Message) -> _Waits | None:
+        """What a message must wait for; None if it waits for nothing."""
         match message:
             case Notification(acp.CANCEL_REQUEST, {"requestId": asked}):
                 return self._waiting.get(id_key(asked))
             case _:
-                return self._behind.get(acp.session_of(message))
+                return self._first.get(acp.session_of(message))
+
+    def will_not_go(self, request: Request) -> tuple[bytes, ...]:
+        """The lines behind a request that waits first of its session, and is to be refused: they are to be routed."""
+        key = id_key(request.id)
+        waits = self._waiting.get(key)
+        if waits is None or key in self._answerless:
+            return ()
+        self._answerless.add(key)
+        self._no_weight += len(waits.line)
+        return self._let_go(waits)
+
+    def _let_go(self, waits: _Waits) -> tuple[bytes, ...]:
+        """The lines behind it, unless they have been let go before."""
+        if self._first.get(waits.session) is not waits:
+            return ()
+        del self._first[waits.session]
+        self._waiting = {key: other for key, other in self._waiting.items() if other is not waits}
+        self.held -= sum(map(len, waits.behind))
+        return tuple(waits.behind)
+
+    @property
+    def weight(self) -> int:
+        """Bytes that wait to be sent to the agent: with too many of them the client is not read."""
+        return self.held - self._no_weight
 
     def close(self) -> None:
         for task in self._tasks:
             task.cancel()
 
-    async def _decide(self, session: str | None, request: Request, line: bytes) -> None:
+    async def _decide(self, waits: _Waits, request: Request) -> None:
         verdict = await self._verdict(request)
-        queue = self._behind.pop(session)
-        self._waiting = {key: other for key, other in self._waiting.items() if other is not queue}
-        behind = tuple(queue)
-        self.held -= len(line) + sum(map(len, behind))
-        self._decided(Decided(request, line, verdict, behind))
+        behind = self._let_go(waits)
+        self.held -= len(waits.line)
+        key = id_key(request.id)
+        if key in self._answerless:
+            self._answerless.remove(key)
+            self._no_weight -= len(waits.line)
+        self._decided(Decided(request, waits.line, verdict, behind))
 
     def _methods_of(self, interceptor: Interceptor) -> frozenset[str]:
         """The methods that the interceptor admits; none if its `request_methods` are invalid."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from acp_proxy.core import acp
 from acp_proxy.core.conversation import Conversation
@@ -27,6 +30,9 @@ from acp_proxy.dispatch.line_writer import LineWriter
 from acp_proxy.dispatch.permissions import Permissions
 from acp_proxy.interceptor import Refusal
 
+if TYPE_CHECKING:
+    from acp_proxy.dispatch.questions import Line, Questions
+
 _MOST_OBJECTS = 10_000  # in an array that is read: some 10 us each, in which nothing else passes
 
 
@@ -43,6 +49,10 @@ class LineRouter:
         if self.admission.methods:
             conversation.follow_all()
         self._permissions = Permissions()
+        self.answers: Callable[[Side, Any], bool] = self._answers
+        """Whether a response with this id from this side means something to us."""
+        self._questions: Questions | None = None  # once there is one
+        self._answerable = True  # the client may still say something
         self.closed = False  # what was open has ended: nothing begins any more
 
     def attach(self, to_client: LineWriter, to_agent: LineWriter) -> None:
@@ -64,8 +74,7 @@ class LineRouter:
             return not self.answers(Side.CLIENT, peek.id)
         return peek.method not in self.methods and self._conversation.passes(peek.id)
 
-    def answers(self, sender: Side, id: Any) -> bool:
-        """Whether a response with this id from this side means something to us."""
+    def _answers(self, sender: Side, id: Any) -> bool:
         return self._accounting.awaits(sender, id) or self._permissions.drops(sender, id)
 
     def goes_on(self, method: str) -> bool:
@@ -96,12 +105,14 @@ class LineRouter:
 
     def _pass_on(self, sender: Side, message: Message | None, line: bytes) -> None:
         """A line that goes its way, or waits for who admits it."""
+        if self._is_ours(sender, message):
+            return
         if message is None:
             self._read_batch(sender, line)
             self._writer(sender).forward(line)
         elif sender is Side.CLIENT and self.admission.wanted(message):
             self.admission.hold(message, line)
-            self._to_agent.outlet.hold_back(self.admission.held)
+            self._to_agent.outlet.hold_back(self.admission.weight)
         elif sender is Side.AGENT and isinstance(message, Request) and message.method == acp.REQUEST_PERMISSION:
             self._permission(message, line)
         elif isinstance(message, Response) and self._permissions.answered(sender, message.id):
@@ -172,8 +183,10 @@ class LineRouter:
 
     def _decided(self, decided: Decided) -> None:
         """A request has waited: it goes on, or is answered in the agent's place; then its session's later lines."""
+        if self._questions is not None:
+            self._questions.decided(decided.request)
         if self.closed:  # what was open has ended: nothing begins any more
-            self._to_agent.outlet.hold_back(self.admission.held)
+            self._to_agent.outlet.hold_back(self.admission.weight)
             return
         verdict = decided.verdict
         admitted = None if verdict is None or isinstance(verdict, Refusal) else verdict.turn
@@ -187,7 +200,44 @@ class LineRouter:
         for line in decided.behind:  # which has been looked at: its id has stayed its own while it waited
             self._pass_on(Side.CLIENT, parse(line), line)
         self._accounting.settle()
-        self._to_agent.outlet.hold_back(self.admission.held)
+        self._to_agent.outlet.hold_back(self.admission.weight)
+
+    def ask(self, about: Request, line: Line) -> asyncio.Future[Response | None]:
+        """Ask the client something about a request that waits to be admitted, and that will not go.
+
+        The answer is None if none will come, and cancelled if the client takes the request back.
+        """
+        if self._questions is None:
+            from acp_proxy.dispatch.questions import Questions
+
+            self._questions = Questions(os.urandom(16).hex(), self._to_client.insert)
+            self.answers = self._answers_or_asked
+        question = self._questions.prepare(about, line)
+        if not self._answerable:
+            self._questions.end()
+        for behind in self.admission.will_not_go(about):
+            self._pass_on(Side.CLIENT, parse(behind), behind)
+        self._questions.tell(question)  # unless what came behind takes the request back
+        self._accounting.settle()
+        self._to_agent.outlet.hold_back(self.admission.weight)
+        return question.answer
+
+    def _is_ours(self, sender: Side, message: Message | None) -> bool:
+        """Whether a line is the client's answer to a question, which goes no further."""
+        if self._questions is None or sender is Side.AGENT or message is None:
+            return False
+        return self._questions.takes(message)
+
+    def _answers_or_asked(self, sender: Side, id: Any) -> bool:
+        if self._questions is not None and sender is Side.CLIENT and self._questions.owns(id):
+            return True
+        return self._answers(sender, id)
+
+    def answerless(self) -> None:
+        """The client says nothing more, or the agent is gone: no question gets an answer."""
+        self._answerable = False
+        if self._questions is not None:
+            self._questions.end()
 
     def carry_out(self, effect: Effect) -> None:
         """Raises ValueError for what is no single line: half of it would be read as another message.

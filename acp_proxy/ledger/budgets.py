@@ -19,7 +19,7 @@ from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.hold_size import HoldSize
     from acp_proxy.core.budget.plan_limits import PlanStanding
-    from acp_proxy.core.budget.requests import MoreRequest
+    from acp_proxy.core.budget.requests import MoreRequest, Wish
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
     from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
@@ -184,6 +184,9 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
 
     def grant(self, grant: Grant) -> None:
         """Add a grant, and count it as a decision; one whose id is there is skipped."""
+
+    def ask_for_more(self, wish: Wish) -> MoreRequest:
+        """Note a wish once, by its id; as it is kept. Raises LedgerForbiddenError where nobody can be asked."""
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         """Whether the caller is to announce that an account reached a threshold: true for exactly one caller.

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import (
     LedgerError,
+    LedgerForbiddenError,
     OpenTurn,
     Query,
     Row,
@@ -65,6 +66,9 @@ from acp_proxy.ledger.writing.at_once import Known
 from acp_proxy.ledger.writing.copied_tables import CopiedTables
 from acp_proxy.ledger.writing.correcting import Correcting
 from acp_proxy.ledger.writing.rows import NOTE_TITLE, STATE, costs_of, state_of, title_values
+
+if TYPE_CHECKING:
+    from acp_proxy.core.budget.requests import MoreRequest, Wish
 
 T = TypeVar("T")
 
@@ -352,6 +356,9 @@ class SqlLedger(SqlReader):
         if run(sql, values):
             self._insert(run, holding.granting(grant))
             exports.note(run, grant.organisation, "grant", [grant.id], grant.at)
+
+    def ask_for_more(self, wish: Wish) -> MoreRequest:
+        raise LedgerForbiddenError(f"ledger {self.url}: nobody to ask for more of {wish.budget!r}: that needs a hub")
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         return self._announce((organisation_of(account), account.notice_key, threshold), notice)

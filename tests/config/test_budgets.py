@@ -403,8 +403,8 @@ def test_of_two_limits_for_one_run_the_lower_one_counts(
 
 def test_the_style_of_refusals_is_a_message_unless_said(machine: Machine) -> None:
     machine.write("", "")
-    assert machine.load().refusal_style == "message"
-    assert machine.load({}, {"ACP_PROXY_REFUSAL__STYLE": "error"}).refusal_style == "error"
+    assert machine.load().refusal.style == "message"
+    assert machine.load({}, {"ACP_PROXY_REFUSAL__STYLE": "error"}).refusal.style == "error"
 
 
 def test_the_example_for_teams_is_valid() -> None:

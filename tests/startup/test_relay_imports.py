@@ -17,6 +17,12 @@ from tests.agents.client import eventually, line, running, send, send_and_close
 ROOT = Path(__file__).parents[2]
 UNUSED = {"dataclasses", "inspect", "logging", "ssl", "subprocess", "textwrap", "tokenize"}
 DEMO = "from acp_proxy import demo_agent; demo_agent.main()"
+QUESTIONS = {
+    "acp_proxy.core.acp.questions",
+    "acp_proxy.core.budget.asking",
+    "acp_proxy.dispatch.questions",
+    "acp_proxy.interceptors.budgets.asking",
+}
 TURN = (
     {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
     {"id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
@@ -65,6 +71,15 @@ def test_a_relay_loads_no_module_that_it_never_uses(tmp_path: Path) -> None:
     imported = imported_by_a_relay(tmp_path)
     assert {"asyncio", "uvloop", "orjson", "sqlite3"} <= imported
     assert UNUSED & imported == set()
+
+
+def test_who_is_refused_and_not_asked_in_the_editor_loads_nothing_of_it(tmp_path: Path) -> None:
+    config = tmp_path / ".config/acp-proxy/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[[budget]]\nname = "none"\nwindow = "day"\nlimit = { turns = 0 }\n')
+    imported = imported_by_a_relay(tmp_path)
+    assert "acp_proxy.core.budget.refusal" in imported
+    assert QUESTIONS & imported == set()
 
 
 def test_interceptors_of_other_packages_find_all_of_asyncio(tmp_path: Path) -> None:

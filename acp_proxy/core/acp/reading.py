@@ -24,6 +24,7 @@ class Hello(Struct, frozen=True):
     version: int | None
     who: Implementation
     notices: bool
+    forms: bool  # whether the client shows forms that it is asked to
 
 
 class Info(Struct, frozen=True):
@@ -53,6 +54,7 @@ def hello(fields: Any) -> Hello:
         version if isinstance(version, int) and not isinstance(version, bool) else None,
         Implementation(label(who.get("name")), label(who.get("version")), label(who.get("title"))),
         mapping(capabilities.get("session")).get("notices") not in (None, False),
+        isinstance(mapping(capabilities.get("elicitation")).get("form"), dict),
     )
 
 

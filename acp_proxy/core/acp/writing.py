@@ -42,7 +42,7 @@ def notice_line(session: str, severity: str, title: str, description: str | None
 
 def cancel_line(session: str) -> bytes:
     """`session/cancel`, a notification to the agent."""
-    return orjson.dumps({"jsonrpc": "2.0", "method": CANCEL, "params": {"sessionId": _exact(session)}})
+    return orjson.dumps({"jsonrpc": "2.0", "method": CANCEL, "params": {"sessionId": exact_json(session)}})
 
 
 def answer_to(line: bytes, result: Any = None, error: Mapping[str, Any] | None = None) -> bytes:
@@ -63,14 +63,14 @@ def _id_on(line: bytes) -> orjson.Fragment:
         return orjson.Fragment(bytes(_decode_id(line).id))
     except (msgspec.DecodeError, ValueError, RecursionError):
         message = parse(line)
-        return _exact(message.id if isinstance(message, Request) else None)
+        return exact_json(message.id if isinstance(message, Request) else None)
 
 
 def _update_line(session: str, update: dict[str, Any]) -> bytes:
-    params = {"sessionId": session if session.isascii() else _exact(session), "update": update}
+    params = {"sessionId": session if session.isascii() else exact_json(session), "update": update}
     return orjson.dumps({"jsonrpc": "2.0", "method": SESSION_UPDATE, "params": params})
 
 
-def _exact(value: Any) -> orjson.Fragment:
+def exact_json(value: Any) -> orjson.Fragment:
     """JSON of an id: integers of any size, and whatever a string holds."""
     return orjson.Fragment(str(value) if isinstance(value, Decimal) else json.dumps(value))

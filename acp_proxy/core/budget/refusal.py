@@ -21,11 +21,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def refusal_text(
-    standing: Standing, now: int, zone: tzinfo, *, unpriced_model: str | None = None, asks: bool = False
+    standing: Standing,
+    now: int,
+    zone: tzinfo,
+    *,
+    unpriced_model: str | None = None,
+    asks: bool = False,
+    further: str | None = None,
 ) -> str:
     """Names the budget, used, limit, reset and how to get more. `zone` is the budget's, `now` Unix ns.
 
-    `asks`: more is to be asked for, because a team's hub keeps the ledger.
+    `asks`: more is to be asked for, because a team's hub keeps the ledger; `further` stands in place of how.
 
     With `unpriced_model` the reason is not the limit, but that the model has no price.
     """
@@ -37,8 +43,13 @@ def refusal_text(
         )
     return (
         f"Not sent to the agent: {_name(account)} has too little left. {_figures(standing)} {_least(standing)}"
-        f"{reset_text(account, now, zone)} {_how_to_get_more(standing, asks=asks)}"
+        f"{reset_text(account, now, zone)} {further or _how_to_get_more(standing, asks=asks)}"
     )
+
+
+def may_be_asked_for(account: Account) -> bool:
+    """Whether a team's hub is asked for more of it: of the budgets of your own file you grant more yourself."""
+    return account.budget.layer != "flag" and not account.budget.owner
 
 
 def unreachable_text(account: Account, *, leased: Literal["process", "machine"] | None) -> str:
@@ -158,10 +169,10 @@ def _how_to_get_more(standing: Standing, *, asks: bool) -> str:
     if account.budget.layer == "flag":
         return "To go on, start the agent with a larger --budget."
     which = f"{quoted(account.budget.name)}{_for_whom(account)}"
-    if asks and not account.budget.owner:  # of the budgets of your own file you grant more yourself
-        command = f'acp-proxy budget request {which} --amount {_grant(standing)} --reason "…"'
+    if asks and may_be_asked_for(account):
+        command = f'acp-proxy budget request {which} --amount {enough(standing)} --reason "…"'
         return f"To ask for more, run `{command}`, and send the prompt again when it is granted."
-    command = f'acp-proxy budget grant {which} --amount {_grant(standing)} --for 2h --reason "…"'
+    command = f'acp-proxy budget grant {which} --amount {enough(standing)} --for 2h --reason "…"'
     return f"To go on now, run `{command}` and send the prompt again."
 
 
@@ -171,7 +182,7 @@ def _for_whom(account: Account) -> str:
     return f" --for-{per}={quoted(account.value)}" if account.value and per not in (None, "user") else ""
 
 
-def _grant(standing: Standing) -> str:
+def enough(standing: Standing) -> str:
     """A round amount of at least half the limit, and with which a prompt is let go: 1, 2 or 5 and zeros."""
     budget = standing.account.budget
     least = max(-(-budget.limit.amount // 2), HoldSize.of(budget).floor - standing.left)

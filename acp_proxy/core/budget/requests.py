@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from acp_proxy.core.budget import Layer, Per
+from acp_proxy.core.budget import Account, Layer, Per
 
 RequestState = Literal["pending", "approved", "denied"]
 
@@ -22,6 +22,11 @@ class Wish(Struct, frozen=True):
     amount: int  # in `unit`, like a `Limit`
     unit: str
     why: str
+
+    def is_of(self, account: Account) -> bool:
+        """Whether it is for more of this one."""
+        budget = account.budget
+        return (self.layer, self.budget, self.value) == (budget.layer, budget.name, account.value)
 
 
 class MoreRequest(Struct, frozen=True):

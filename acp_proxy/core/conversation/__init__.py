@@ -224,7 +224,8 @@ class Conversation:
             return []
         agent = acp.hello(response.result)
         self._turns.version = agent.version or client.version or 1
-        return [Initialized(at, self._turns.version, client.who, agent.who, self._turns.version >= 2 or client.notices)]
+        notices = self._turns.version >= 2 or client.notices
+        return [Initialized(at, self._turns.version, client.who, agent.who, notices, client.forms)]
 
     def _prompt_answered(self, session: Session, turn: OpenTurn, response: Response, at: int) -> list[Event]:
         if turn in session.root.left:

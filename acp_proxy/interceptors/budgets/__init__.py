@@ -42,6 +42,7 @@ from acp_proxy.interceptors.budgets.heartbeat import Heartbeat
 from acp_proxy.interceptors.budgets.ledger_writes import LedgerWrites
 from acp_proxy.interceptors.budgets.models import Models
 from acp_proxy.interceptors.budgets.prompt_admission import PromptAdmission
+from acp_proxy.interceptors.budgets.rules import Ask
 from acp_proxy.interceptors.budgets.rules import Rules as Rules
 from acp_proxy.interceptors.budgets.running_turns import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
@@ -65,7 +66,7 @@ class Origins(Protocol):
 
 class Budgets(Interceptor):
     """`new_id` makes UUIDv7s, `clock` is Unix time in nanoseconds, `beat` in seconds; `warn` is told in the ledger's
-    thread of budgets that cannot be applied.
+    thread of budgets that cannot be applied; `ask` puts a question to the client.
     """
 
     request_methods = frozenset({acp.PROMPT, acp.STEERING, *acp.GOALS})
@@ -97,6 +98,7 @@ class Budgets(Interceptor):
         clock: Callable[[], int] = time.time_ns,
         beat: float = BEAT / SECOND,
         warn: Warn = log_warning,
+        ask: Ask | None = None,
     ) -> None:
         self._rules = rules
         self._worker = worker
@@ -116,7 +118,7 @@ class Budgets(Interceptor):
         self._heartbeat = Heartbeat(worker, self._turns, clock, beat)
         breaker = CircuitBreaker(worker, rules.timeout, rules.opening)
         self._admission = PromptAdmission(
-            rules, breaker, self._turns, self._sizes, writes, messages, self._warnings, clock
+            rules, breaker, self._turns, self._sizes, writes, messages, self._warnings, clock, worker, ask
         )
         self._roots: dict[str, str] = {}  # of subagents' sessions
         self._closed = False
@@ -150,7 +152,7 @@ class Budgets(Interceptor):
         self._heartbeat.start()
         waited = asyncio.get_running_loop().time() - began
         try:
-            verdict = await self._admission.on(turn, running, waited, unpriced=self._unpriced(turn))
+            verdict = await self._admission.on(request, turn, running, waited, unpriced=self._unpriced(turn))
         except BaseException:
             self._writes.release(running.id)
             raise

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
+from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.requests import MoreRequest
 from acp_proxy.core.effects import Send
 from acp_proxy.core.money import budget_text, is_money
@@ -30,6 +31,7 @@ class Answers:
         self._asks = asks
         self._refused_at: int | None = None
         self._told: set[str] = set()
+        self._waiting: list[MoreRequest] = []
         self._news: list[MoreRequest] = []
 
     def look(self, ledger: BudgetLedger) -> None:
@@ -42,14 +44,23 @@ class Answers:
             news = [each for each in found if (each.decided_at or 0) >= since and each.wish.id not in self._told]
             self._told.update(each.wish.id for each in news)
             self._news.extend(news)
-            if not any(each.state == "pending" for each in found):
+            self._waiting = [each for each in found if each.state == "pending"]
+            if not self._waiting:
                 self._refused_at = None
 
     def on_refusal(self) -> str:
         """What belongs behind the text of a refusal."""
+        self.expect()
+        return "".join(f" {_text(each)}" for each in self._taken())
+
+    def expect(self) -> None:
+        """From now on somebody may be answered."""
         if self._asks and self._refused_at is None:
             self._refused_at = self._clock() - _CLOCKS_DIFFER
-        return "".join(f" {_text(each)}" for each in self._taken())
+
+    def waits(self, account: Account) -> str | None:
+        """What is said in place of how to ask for more, where the user has."""
+        return next((asked_text(each) for each in self._waiting if each.wish.is_of(account)), None)
 
     def on_admission(self, session: str) -> Iterator[Send]:
         for each in self._taken():
@@ -60,10 +71,20 @@ class Answers:
         return news
 
 
-def _text(request: MoreRequest) -> str:
+def asked_text(request: MoreRequest) -> str:
+    """For who has asked, and waits."""
+    asked = f"You have asked for {_what(request)}: request {request.wish.id} waits for a decision."
+    return f"{asked} Send the prompt again when it is granted."
+
+
+def _what(request: MoreRequest) -> str:
     wish = request.wish
     amount = budget_text(request.amount or wish.amount, wish.unit, request.amount or wish.amount)
-    what = f'{amount}{"" if is_money(wish.unit) else f" {wish.unit}"} more of budget "{wish.budget}"'
+    return f'{amount}{"" if is_money(wish.unit) else f" {wish.unit}"} more of budget "{wish.budget}"'
+
+
+def _text(request: MoreRequest) -> str:
+    what = _what(request)
     note = f": {request.note}" if request.note else ""
     if request.state == "denied" or request.until is None:
         return f"{request.decided_by} has denied you {what}{note}."

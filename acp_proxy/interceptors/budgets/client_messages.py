@@ -27,11 +27,24 @@ class ClientMessages:
     def __init__(self, style: Literal["message", "error"]) -> None:
         self._style = style
         self._version = 1
-        self._notices = False
+        self._notices = self._forms = False
 
     def meet(self, initialized: Initialized) -> None:
         self._version = initialized.protocol_version
         self._notices = initialized.client_notices
+        self._forms = initialized.client_forms
+
+    def can_be_asked(self, how: Literal["form", "choice", "never"]) -> Literal["form", "choice"] | None:
+        """How the client is asked something. A choice is made in a dialogue for permissions, as version 1 has it."""
+        if how == "never":
+            return None
+        return "form" if self._forms else "choice" if how == "choice" and self._version == 1 else None
+
+    def cancelled(self) -> Refusal:
+        """For a prompt that its user has cancelled meanwhile."""
+        if self._version >= 2:
+            return Refusal(error={"code": acp.REQUEST_CANCELLED, "message": "Request cancelled"})
+        return Refusal(result={"stopReason": "cancelled"})
 
     def refuse(self, session: str, budget: str, text: str) -> Refusal:
         if self._style == "error" or self._version >= 2:

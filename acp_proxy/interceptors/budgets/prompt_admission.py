@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from acp_proxy.core.budget import Account, OnUnavailable, Standing
-from acp_proxy.core.budget.refusal import refusal_text, unchecked_text, unreachable_text
+from acp_proxy.core.budget.refusal import may_be_asked_for, refusal_text, unchecked_text, unreachable_text
 from acp_proxy.core.budget.verdict import denies_unpriced
 from acp_proxy.core.effects import Send
 from acp_proxy.interceptor import Admitted, Refusal
@@ -14,13 +14,18 @@ from acp_proxy.interceptors.budgets.answers import Answers
 from acp_proxy.interceptors.budgets.circuit_breaker import CircuitBreaker
 from acp_proxy.interceptors.budgets.client_messages import ClientMessages
 from acp_proxy.interceptors.budgets.ledger_writes import LedgerWrites
-from acp_proxy.interceptors.budgets.rules import Rules
+from acp_proxy.interceptors.budgets.rules import Ask, Rules
 from acp_proxy.interceptors.budgets.running_turns import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
+from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.text.times import zone_info
+
+if TYPE_CHECKING:
+    from acp_proxy.core.jsonrpc import Request
+    from acp_proxy.interceptors.budgets.asking import Asking
 
 _WHOSE: Mapping[str, Literal["process", "machine"]] = {"local": "process", "lease": "machine"}
 
@@ -38,7 +43,10 @@ class PromptAdmission:
         messages: ClientMessages,
         warnings: Warnings,
         clock: Callable[[], int],
+        worker: LedgerWorker,
+        ask: Ask | None,
     ) -> None:
+        """Without `ask` nobody is asked in the editor."""
         self._rules = rules
         self._breaker = breaker
         self._turns = turns
@@ -49,9 +57,14 @@ class PromptAdmission:
         self._clock = clock
         self.policy: str | None = None  # the ETag of the one that the hub last decided by
         self._answers = Answers(messages, clock, asks=rules.asks)
+        self._worker = worker
+        self._ask = ask
+        self._asking: Asking | None = None  # once somebody may be asked
         self._unchecked: set[str] = set()  # accounts of which it was told: once, though a ledger may come and go
 
-    async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: str | None) -> Refusal | Admitted:
+    async def on(
+        self, request: Request, turn: OpenTurn, running: Running, waited: float, *, unpriced: str | None
+    ) -> Refusal | Admitted:
         """`waited` seconds are gone of the time for it. `unpriced` names its model where that has no price."""
 
         def hold(ledger: BudgetLedger) -> Held:
@@ -74,11 +87,33 @@ class PromptAdmission:
             said = self._answers.on_admission(turn.session)
             return Admitted(turn.id, (*said, *self._warnings.on_admission(turn.session, held.standings)))
         self._turns.forget(running.id)  # nothing is held
-        return self._refused(turn.session, binding, unpriced if denies_unpriced(binding.account) else None)
+        if denies_unpriced(binding.account) and unpriced is not None:
+            return self._refused(turn.session, binding, unpriced)
+        return await self._asked(request, turn, binding, self._refused(turn.session, binding, None))
+
+    async def _asked(self, request: Request, turn: OpenTurn, binding: Standing, refusal: Refusal) -> Refusal:
+        """What the user is told, once asked whether to ask for more, where that may be."""
+        how = self._messages.can_be_asked(self._rules.ask)
+        if self._ask is None or how is None or not (self._rules.asks and may_be_asked_for(binding.account)):
+            return refusal
+        if self._asking is None:
+            from acp_proxy.interceptors.budgets.asking import Asking
+
+            self._asking = Asking(
+                self._rules, self._breaker, self._worker, self._messages, self._answers, self._clock, self._ask
+            )
+        return await self._asking.instead_of(refusal, request, turn, binding, how)
 
     def _refused(self, session: str, binding: Standing, unpriced_model: str | None) -> Refusal:
         zone = zone_info(binding.account.budget.zone)
-        text = refusal_text(binding, self._clock(), zone, unpriced_model=unpriced_model, asks=self._rules.asks)
+        text = refusal_text(
+            binding,
+            self._clock(),
+            zone,
+            unpriced_model=unpriced_model,
+            asks=self._rules.asks,
+            further=self._answers.waits(binding.account),
+        )
         text += self._answers.on_refusal()
         return self._messages.refuse(session, binding.account.budget.name, text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
@@ -16,6 +16,18 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.text.times import zone_info
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from acp_proxy.core.jsonrpc import Request, Response
+
+
+class Ask(Protocol):
+    """Asks the client something about a request that waits for `admit`, and is to be refused whatever it answers."""
+
+    def __call__(self, about: Request, line: Callable[[str], bytes]) -> Future[Response | None]:
+        """`line` makes the question for an id. None where no answer will come, cancelled with the request itself."""
 
 
 class Lease(Protocol):
@@ -67,6 +79,8 @@ class Rules(Struct, frozen=True):
     central: Central | None = None  # what a hub has beside them
     process: str | None = None  # names this run, where a budget is given as its flag
     style: Literal["message", "error"] = "message"
+    ask: Literal["form", "choice", "never"] = "form"  # how a refused user is asked, where `asks`
+    ask_timeout: float = 120.0  # seconds
     on_unavailable: OnUnavailable = "local"
     estimate: bool = True  # what agents use that report nothing
     asks: bool = False  # whether a hub's leads are asked for more

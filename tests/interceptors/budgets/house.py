@@ -77,6 +77,7 @@ class House:
     clock: Clock = field(default_factory=Clock)
     beat: float = 3600.0
     client_notices: bool = False
+    client_forms: bool = False
     protocol: int = 1
     later: Later | None = None
     at_first: Callable[[BudgetLedger], object] | None = None
@@ -107,7 +108,14 @@ class House:
             process=rules.process,
         )
         self.enforcer = Budgets(
-            rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat, warn=self.warnings
+            rules,
+            self.worker,
+            self.recorder,
+            uuid7,
+            clock=self.clock,
+            beat=self.beat,
+            warn=self.warnings,
+            ask=lambda about, line: self.ends.dispatcher.ask(about, line),
         )
         texts = partial(refusal, zone=UTC_ZONE), partial(exceeded, zone=UTC_ZONE)
         of_plans = PlanLimits(rules, self.worker, self.recorder, *texts, self.log, clock=self.clock)
@@ -130,6 +138,7 @@ class House:
     def open(self, model: str = "claude-sonnet-5", agent: str | None = None) -> None:
         ends = self.ends
         capabilities: dict[str, Any] = {"session": {"notices": {}}} if self.client_notices else {}
+        capabilities |= {"elicitation": {"form": {}}} if self.client_forms else {}
         hello = {"protocolVersion": self.protocol, "clientCapabilities": capabilities, "capabilities": capabilities}
         ends.client_says({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
         name, version = self.agent

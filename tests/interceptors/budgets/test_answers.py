@@ -2,51 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
-import pytest
-
-from acp_proxy.core.budget.requests import Decision, MoreRequest, Wish
+from acp_proxy.core.budget.requests import Decision
 from acp_proxy.core.windows import DAY
-from acp_proxy.hub.identity import Identity
-from acp_proxy.ledger.hub.ledger import HubLedger
-from harness import hub
 from harness.rows import NOON
 from tests.interceptors.budgets.house import House, daily, house
-from tests.ledger.warned import Warnings
+from tests.interceptors.budgets.leads import asked, decided
 
-PEOPLE = {
-    "alice": Identity("alice", "default", "core", "developer"),
-    "lead": Identity("bob", "default", "core", "lead", ("core",)),
-}
 DAILY = daily("0", per="user")
 OPTIONS = {"asks": True}
-
-
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Of a hub that knows this machine's user as alice."""
-    monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "alice")
-    with hub.running(f"sqlite:///{tmp_path}/hub.db", PEOPLE, clock=lambda: NOON) as url:
-        yield url
-
-
-def by(url: str, who: str) -> HubLedger:
-    return HubLedger(
-        url, lambda: NOON, patience=20, warn=Warnings(), journals=(), authorization=lambda _: f"Bearer {who}"
-    )
-
-
-def asked(url: str, id: str = "r1") -> MoreRequest:
-    with closing(by(url, "alice")) as ledger:
-        return ledger.ask_for_more(Wish(id, "user", "daily", "user", "alice", 5_000_000_000, "USD", "release"))
-
-
-def decided(url: str, decision: Decision) -> None:
-    with closing(by(url, "lead")) as ledger:
-        ledger.decide(decision)
 
 
 def told(made: House) -> list[str]:
