@@ -120,7 +120,7 @@ class House:
         texts = partial(refusal, zone=UTC_ZONE), partial(exceeded, zone=UTC_ZONE)
         of_plans = PlanLimits(rules, self.worker, self.recorder, *texts, self.log, clock=self.clock)
         kept = Plans(self.worker, self.recorder.origin_of, lambda *_: "", clock=self.clock)
-        self.ends = Ends(
+        self.ends: Ends = Ends(
             [self.recorder, *((of_plans,) if rules.of_plans else ()), self.enforcer, kept],
             clock=self.clock,
             later=self.later,
