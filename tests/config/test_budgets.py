@@ -13,6 +13,7 @@ from acp_proxy.config import Config, load
 from acp_proxy.config.budgets import budgets_of
 from acp_proxy.config.checks import amount
 from acp_proxy.config.files import ConfigError, read
+from acp_proxy.config.values import Refusing
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.money import Money
@@ -403,8 +404,13 @@ def test_of_two_limits_for_one_run_the_lower_one_counts(
 
 def test_the_style_of_refusals_is_a_message_unless_said(machine: Machine) -> None:
     machine.write("", "")
-    assert machine.load().refusal.style == "message"
+    assert machine.load().refusal == Refusing("message", "form", 120.0)
     assert machine.load({}, {"ACP_PROXY_REFUSAL__STYLE": "error"}).refusal.style == "error"
+
+
+def test_a_refused_user_is_asked_by_a_form_unless_said(machine: Machine) -> None:
+    machine.write('[refusal]\nask = "never"\n', '[refusal]\nask = "choice"\nask_timeout = "500ms"\n')
+    assert machine.load().refusal == Refusing("message", "never", 0.5)
 
 
 def test_the_example_for_teams_is_valid() -> None:

@@ -131,6 +131,7 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
         ("[ledger\n", "FILE:1: not valid TOML: expected ']' at the end of a table declaration"),
         ("[run]\nsummary = \n", "FILE:2: not valid TOML: invalid value"),
         ("[run]\n[run]\n", "FILE:2: not valid TOML: cannot declare run twice"),
+        ('[refusal]\nask = "always"\n', "FILE:2: refusal.ask: expected form, choice or never"),
         ('[refusal]\nstyle = "errors"\n', 'FILE:2: refusal.style: expected message or error; did you mean "error"?'),
         (
             "[run]\nbudget = 5\n",

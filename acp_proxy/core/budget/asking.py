@@ -61,14 +61,10 @@ def wish(standing: Standing, id: str, content: Mapping[str, Any]) -> Wish:
     return Wish(id, budget.layer, budget.name, budget.per, account.value, amount, account.unit, _reason(content))
 
 
-def stands_against(account: Account, made: Iterable[MoreRequest]) -> bool:
-    """Whether a user who has made these requests is not asked: one waits, or was denied since the window began."""
+def was_denied(account: Account, made: Iterable[MoreRequest]) -> bool:
+    """Whether one of these requests was denied since the window began."""
     start = account.bounds.start or 0
-    return any(
-        each.state == "pending" or (each.state == "denied" and (each.decided_at or 0) >= start)
-        for each in made
-        if each.wish.is_of(account)
-    )
+    return any(each.state == "denied" and (each.decided_at or 0) >= start for each in made)
 
 
 def _proposed(standing: Standing) -> int:

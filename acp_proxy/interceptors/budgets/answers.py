@@ -58,6 +58,10 @@ class Answers:
         if self._asks and self._refused_at is None:
             self._refused_at = self._clock() - _CLOCKS_DIFFER
 
+    def wait_for(self, request: MoreRequest) -> None:
+        """It has just been made."""
+        self._waiting.append(request)
+
     def waits(self, account: Account) -> str | None:
         """What is said in place of how to ask for more, where the user has."""
         return next((asked_text(each) for each in self._waiting if each.wish.is_of(account)), None)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.acp.questions import call_over_line, choice_line, chosen, filled_in, form_line
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.budget.asking import ASKED, choices, fields, question, stands_against, title, wish
+from acp_proxy.core.budget.asking import ASKED, choices, fields, question, title, was_denied, wish
 from acp_proxy.core.budget.refusal import refusal_text
 from acp_proxy.core.budget.requests import MoreRequest, Wish
 from acp_proxy.core.effects import Send
@@ -32,7 +32,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.text.times import zone_info
 
-_WITHIN = 10.0  # seconds that a prompt waits until the hub has a request
+_WITHIN = 10.0  # seconds that a prompt waits until the hub has a request, or as long as it waits for the hub at all
 _ON_ITS_WAY = "Your request for more is on its way: `acp-proxy budget requests --own` lists it once the hub has it."
 
 How = Literal["form", "choice"]
@@ -58,6 +58,7 @@ class Asking:
         self._answers = answers
         self._clock = clock
         self._ask = ask
+        self._within = max(_WITHIN, rules.timeout)
         self._asked: set[str] = set()  # accounts by what is announced under
 
     async def instead_of(
@@ -65,9 +66,15 @@ class Asking:
     ) -> Refusal:
         """The refusal of a prompt, once its user was asked: as it was, or with what became of their answer."""
         account = standing.account
-        if account.budget.window.name == "turn" or not await self._is_to_be_asked(account, turn.origin.user):
+        if account.budget.window.name == "turn":
             return refusal
         asked = _Asked(turn.session, standing, how, question(standing, self._clock(), zone_info(account.budget.zone)))
+        found = await self._looked(account, turn.origin.user)
+        if isinstance(found, MoreRequest):
+            self._answers.wait_for(found)
+            return self._refused(asked, further=asked_text(found))
+        if not found:
+            return refusal
         answer = self._ask(request, asked.line)
         await asyncio.wait({answer}, timeout=self._rules.ask_timeout)
         if not answer.done():  # the form may be filled in all the same
@@ -77,20 +84,23 @@ class Asking:
             return asked.over(self._messages.cancelled())
         return asked.over(await self._answered(asked, answer.result()) or refusal)
 
-    async def _is_to_be_asked(self, account: Account, user: str) -> bool:
+    async def _looked(self, account: Account, user: str) -> bool | MoreRequest:
+        """Whether the user is to be asked; or their request, if one waits."""
         told = account.told_to(user)
         key = told.notice_key
         if key in self._asked:
             return False
         self._asked.add(key)
 
-        def look(ledger: BudgetLedger) -> bool:
-            return not stands_against(account, ledger.requests(own=True)) and ledger.announce(told, ASKED)
+        def look(ledger: BudgetLedger) -> bool | MoreRequest:
+            made = [each for each in ledger.requests(own=True) if each.wish.is_of(account)]
+            waiting = next((each for each in made if each.state == "pending"), None)
+            return waiting or (not was_denied(account, made) and ledger.announce(told, ASKED))
 
         found = await self._breaker.ask(look, lambda _: None)
         if found is None:  # out of reach: perhaps with the next prompt
             self._asked.discard(key)
-        return bool(found)
+        return found or False
 
     async def _answered(self, asked: _Asked, response: Response | None) -> Refusal | None:
         """What the user is told in place of the refusal."""
@@ -104,6 +114,7 @@ class Asking:
         kept = await self._filed(wished)
         match kept:
             case MoreRequest():
+                self._answers.wait_for(kept)
                 return self._refused(asked, further=asked_text(kept))
             case LedgerError():
                 return self._refused(asked, also=f"More could not be asked for: {kept}.")
@@ -119,13 +130,13 @@ class Asking:
                 answer.set_result(said)
 
         self._file(wished, lambda said: in_loop(loop, lambda: arrived(said)))
-        await asyncio.wait({answer}, timeout=_WITHIN)
+        await asyncio.wait({answer}, timeout=self._within)
         return answer.result() if answer.done() else None
 
     def _file(self, wished: Wish, told: Callable[[MoreRequest | LedgerError], None]) -> None:
         """`told` is called in the ledger's thread."""
         self._answers.expect()
-        self._worker.ask(lambda ledger: told(ledger.ask_for_more(wished)), told, within=_WITHIN)
+        self._worker.ask(lambda ledger: told(ledger.ask_for_more(wished)), told, within=self._within)
 
     def _late(self, asked: _Asked, answer: asyncio.Future[Response | None]) -> None:
         """The prompt was refused meanwhile: the next one tells what became of it."""

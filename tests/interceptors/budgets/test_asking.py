@@ -194,10 +194,12 @@ async def test_who_answers_too_late_was_refused_and_has_asked_all_the_same(tmp_p
         assert "waits for a decision" in made.texts()[0]
 
 
-async def test_nobody_is_asked_whose_request_waits(tmp_path: Path, url: str) -> None:
+async def test_nobody_is_asked_whose_request_waits_but_reminded_of_it(tmp_path: Path, url: str) -> None:
     asked(url)
     async with house(tmp_path, DAILY, ledger_url=url, **FORM) as made:
-        assert not await made.prompt(2)
+        for number in (2, 3):
+            assert not await made.prompt(number)
+            assert "request r1 waits for a decision" in made.texts()[-1]
         assert questions(made) == []
 
 
