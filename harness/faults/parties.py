@@ -6,12 +6,14 @@ which turn it is; nothing here knows the relay or the ledger.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
+import select
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -70,7 +72,7 @@ def _write(message: object) -> None:
 class Client:
     """Prompts `turns` times, some at once, and notes what was acknowledged and what came in a wrong order.
 
-    Before the last `kept` of them it waits for the file `go_on`.
+    Before the last `kept` of them it waits for the file `go_on`, which says how many are kept then.
     """
 
     def __init__(self, notes: Notes, wire: IO[bytes], turns: int, kept: int, go_on: Path) -> None:
@@ -80,6 +82,7 @@ class Client:
         self._kept = kept
         self._go_on = go_on
         self._running = 0
+        self.waits = 0  # turns that could begin, but are kept
         self._ids = itertools.count(1)
         self._asked: dict[int, str] = {}  # what was asked, or the session of a prompt
         self._next = dict[str, int]()  # the number of the chunk that is due, by session
@@ -118,10 +121,20 @@ class Client:
         else:
             self._notes.add("fault", "an answer to", asked)
 
+    def look(self) -> None:
+        """Whether those that wait may begin."""
+        if not self.waits:
+            return
+        with contextlib.suppress(OSError):
+            self._kept = int(self._go_on.read_text())
+        waiting, self.waits = self.waits, 0
+        for _ in range(waiting):
+            self._open()
+
     def _open(self) -> None:
-        while 0 < self._left <= self._kept and not self._go_on.exists():
-            time.sleep(0.005)
-        if self._left:
+        if 0 < self._left <= self._kept:
+            self.waits += 1
+        elif self._left:
             self._left -= 1
             self._running += 1
             self.ask("new", "session/new", cwd="/", mcpServers=[])
@@ -154,7 +167,7 @@ def client(notes: Notes, turns: int, kept: int, go_on: Path, relay: list[str]) -
         if process.stdin and process.stdout:
             try:
                 one = Client(notes, process.stdin, turns, kept, go_on)
-                for line in process.stdout:
+                for line in _lines(process.stdout, one):
                     if not one.hear(json.loads(line)):
                         break
                 process.stdin.close()
@@ -162,6 +175,19 @@ def client(notes: Notes, turns: int, kept: int, go_on: Path, relay: list[str]) -
                 notes.add("broken", "pipe")
             process.stdout.read()
         notes.add("ended", process.wait())
+
+
+def _lines(wire: IO[bytes], one: Client) -> Iterator[bytes]:
+    """As they come; meanwhile it is looked after turns that wait."""
+    data = b""
+    while True:
+        while not select.select([wire], [], [], 0.05 if one.waits else None)[0]:
+            one.look()
+        more = os.read(wire.fileno(), 65536)
+        if not more:
+            return
+        *lines, data = (data + more).split(b"\n")
+        yield from lines
 
 
 if __name__ == "__main__":

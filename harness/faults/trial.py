@@ -185,9 +185,11 @@ class Trial:
         """Returns when so many turns have ended for the client."""
         assert until(lambda: self.acked >= turns), f"{self.acked} of {turns} turns: {self.stderr}"
 
-    def go_on(self) -> None:
-        """With the turns that were kept."""
-        Path(f"{self._notes}.go-on").touch()
+    def go_on(self, kept: int = 0) -> None:
+        """With the turns that were kept, but for so many."""
+        new = Path(f"{self._notes}.go-on.new")
+        new.write_text(str(kept))
+        new.rename(f"{self._notes}.go-on")
 
     def until_warned(self, event: str) -> None:
         assert until(lambda: event in self.stderr), f"no {event} in {self.stderr!r}"

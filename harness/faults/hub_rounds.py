@@ -1,0 +1,150 @@
+"""Rounds in which everything goes wrong with two hubs and many laptops, and what of it must be 0.
+
+Looked for are a moment at which spent, held and lent are more than the limit together; a refusal while something was
+left; and a row that is lost, or there twice.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from acp_proxy.core.money import Money
+from acp_proxy.ledger import Query, open_reader
+from harness.faults.hubs import LENT, Laptop, Team
+from harness.faults.parties import COST
+from harness.faults.trial import LIMIT, until
+
+_TOO_LITTLE = "too little left"
+_NANO = Money.of(COST, "USD").nano
+
+
+@dataclass
+class Outcome:
+    """Turns of one round; of `overspent`, `phantom_refusals`, `lost` and `doubled` there are to be none."""
+
+    turns: int  # that were acknowledged
+    offline: int  # of these, on a laptop that was offline
+    refused: int  # by the budget
+    unchecked: int  # refused because no hub answered and nothing more was lent
+    overspent: int
+    phantom_refusals: int
+    lost: int
+    doubled: int
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def defects(self) -> list[str]:
+        names = ("overspent", "phantom_refusals", "lost", "doubled")
+        return [f"{name}: {number}" for name in names if (number := getattr(self, name))] + self.faults
+
+
+def round_of_troubles(team: Team, chance: random.Random, first: int, then: int) -> Outcome:
+    """Everything that goes wrong, in any order, while each proxy has its `first` turns and nobody comes near the limit;
+    one turn of each with all healed; then everybody has `then` more, for which the budget is too small.
+    """
+    proxies = len(team.trials)
+    before = _Seen.of(team)
+    lendable = LENT * len(team.laptops) + 4 * proxies  # what turns hold beside leases
+    room = sum(before.rows.values()) + proxies * (first + 1) + lendable
+    team.allow(room * 2)
+    team.go_on(first)
+    offline = _offline_for_a_while(team, chance)
+    team.until_ended()
+    team.go_on(1)
+    team.until_ended()
+    early = _Seen.of(team)
+    left_to_spend = proxies * then // 2
+    team.allow(_settled(team) + left_to_spend)
+    team.go_on(then)
+    team.until_ended()
+    _settled(team)
+    after = _Seen.of(team)
+    refused = after.too_little - early.too_little
+    free = -team.used()[0]
+    phantom = early.too_little - before.too_little + (refused if free >= _NANO else 0)
+    return Outcome(
+        len(after.acked) - len(before.acked),
+        offline,
+        refused,
+        after.refused - before.refused - (after.too_little - before.too_little),
+        team.most,
+        phantom,
+        len(after.acked - after.rows.keys()),
+        sum(1 for number in after.rows.values() if number > 1),
+        after.faults,
+    )
+
+
+def _offline_for_a_while(team: Team, chance: random.Random) -> int:
+    """Half of the laptops at some time of the troubles; how many turns ended there meanwhile."""
+    troubles = list(team.troubles.items())
+    chance.shuffle(troubles)
+    away = chance.sample(team.laptops, max(1, len(team.laptops) // 2))
+    team.events.clear()
+    ended = 0
+    for number, (name, happens) in enumerate(troubles):
+        team.until_more(len(team.trials) // 2)
+        if number in (1, 4):
+            some = away[::2] if number == 1 else away[1::2]
+            ended += _away(some)
+            team.events.append(f"{len(some)} laptops were offline")
+        team.events.append(name)
+        happens()
+    return ended
+
+
+def _away(laptops: list[Laptop]) -> int:
+    trials = [trial for laptop in laptops for trial in laptop.trials]
+    before = sum(trial.acked for trial in trials)
+    for laptop in laptops:
+        laptop.go_offline()
+    until(lambda: sum(trial.acked for trial in trials) >= before + 2 * len(laptops), within=10)
+    ended = sum(trial.acked for trial in trials) - before
+    for laptop in laptops:
+        laptop.go_online()
+    return ended
+
+
+def _settled(team: Team) -> int:
+    """Returns when the ledger has all rows that it will have; how many turns are spent, held and lent then."""
+    acked = {session for trial in team.trials for session in trial.noted("acked")}
+    until(lambda: acked <= _Seen.rows_of(team).keys(), within=LIMIT)
+    held = [-1, team.used()[1]]
+    for _ in range(20):
+        if held[-1] == held[-2]:
+            break
+        time.sleep(0.5)  # leases still come and go
+        held.append(team.used()[1])
+    return held[-1] // _NANO
+
+
+@dataclass
+class _Seen:
+    """What all clients noted so far, and what the ledger has."""
+
+    acked: set[str]
+    refused: int
+    too_little: int
+    faults: list[str]
+    rows: Counter[str]
+
+    @classmethod
+    def of(cls, team: Team) -> _Seen:
+        trials = team.trials
+        said = [said for trial in trials for said in trial.noted("said")]
+        return cls(
+            {session for trial in trials for session in trial.noted("acked")},
+            sum(len(trial.noted("refused")) for trial in trials),
+            sum(_TOO_LITTLE in each for each in said),
+            [fault for trial in trials for fault in trial.noted("fault")],
+            cls.rows_of(team),
+        )
+
+    @staticmethod
+    def rows_of(team: Team) -> Counter[str]:
+        with closing(open_reader(team.database, journals=())) as reader:
+            return Counter(row.entry.session for row in reader.rows(Query()))
