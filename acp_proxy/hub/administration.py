@@ -1,4 +1,4 @@
-"""`acp-proxy hub token`, `hub keys` and `hub audit`: what an administrator does at the hub's database, as text."""
+"""`acp-proxy hub token`, `hub keys` and so on: what an administrator does at the hub's database, as text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from msgspec import structs
 
 from acp_proxy.hub.settings import load
 from acp_proxy.hub.store import Store
+from acp_proxy.hub.store.retention import Retention
 from acp_proxy.hub.store.tokens import Asked, Token
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.places import is_postgres, private_directory, sqlite_path
@@ -73,6 +74,19 @@ def rotate_keys(store: Store, *, forget: bool) -> str:
     keys = store.keys.rotate(_now(), _ACTOR, forget=forget)
     ended = "all access tokens of earlier keys have ended" if forget else f"{counted(len(keys), 'key')} verify"
     return f"key {keys[0].id} signs from now on; {ended}\n"
+
+
+def retention_of(config: Path | None, environ: Mapping[str, str]) -> Retention:
+    """Raises ConfigError."""
+    return load(config, environ).retention
+
+
+def retain(store: Store, retention: Retention) -> str:
+    if retention.keeps_all:
+        raise UsageError("hub retention: hub.toml has no [retention]: all is kept")
+    gone = store.retaining.run(retention, _now())
+    names, titles = counted(gone.names, "name"), counted(gone.titles, "title")
+    return f"removed {names}, {titles}, {counted(gone.requests, 'request')}, {counted(gone.lines, 'line')} of the log\n"
 
 
 def exported(store: Store) -> Iterable[bytes]:

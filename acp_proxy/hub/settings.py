@@ -19,6 +19,7 @@ from acp_proxy.config import bills_of, otlp_of
 from acp_proxy.config.files import ConfigError, TomlFile, read
 from acp_proxy.config.values import BillSource, Otlp
 from acp_proxy.core.budget.lease import Terms
+from acp_proxy.hub.store.retention import Retention
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.system.decoding import json_decoder
@@ -26,6 +27,7 @@ from acp_proxy.system.directories import state_directory
 from acp_proxy.system.errors import reason_of
 
 _REFERENCE = re.compile(r"\$\{(file:)?([^${}]+)\}")
+_SHORTEST_RETENTION = 7  # days: what machines still have to send is younger
 _LARGEST_SECRET = 64 * 1024  # bytes of a file
 _AT = re.compile(r" - at `\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`")
@@ -78,6 +80,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     otlp: Any = Otlp()  # an `Otlp`, whose types msgspec does not decode
     bills: dict[str, BillSource] = {}  # by provider, checked as those of `serve`
     lease: Terms = Terms()
+    retention: Retention = Retention()
 
     @property
     def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -181,5 +184,9 @@ def _check(file: TomlFile, found: Settings) -> None:
     for name, most in (("share", 100), ("turns", 1000), ("hours", 168), ("kept_days", 90)):
         if not (name == "share") <= getattr(found.lease, name) <= most:
             raise wrong(f"lease.{name}", f"{int(name == 'share')} to {most}")
+    for name in ("names_days", "titles_days", "requests_days", "audit_days"):
+        days = getattr(found.retention, name)
+        if days and not _SHORTEST_RETENTION <= days <= 36500:
+            raise wrong(f"retention.{name}", f"0, or {_SHORTEST_RETENTION} to 36500")
     if not found.organisation.strip() or not found.organisation.isprintable():
         raise wrong("organisation", "a name")

@@ -41,6 +41,8 @@ from acp_proxy.otlp.exporting import Exporting
 from acp_proxy.reconcile.fetching import Fetching
 from acp_proxy.serve.scrapes import Scrapes
 
+_LOOK = 600  # seconds between two looks whether the day is over
+
 
 class Site:
     """`application` is ASGI without a guard. `clock` is Unix time in ns."""
@@ -64,6 +66,7 @@ class Site:
             for sender in (Exporting.of(config, environ, warn), _fetching(config, environ, warn, clock))
             if sender is not None
         ]
+        self._retention, self._warn = settings.retention, warn
         api = Api(self.ledgers, self.identify, warn, clock=clock, lease=settings.lease, url=settings.url)
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         desk = Desk(settings, self.store, self.authenticator, lambda: clock() // 10**9)
@@ -78,8 +81,13 @@ class Site:
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Meanwhile telemetry goes where `[otlp]` says, or the environment, and bills are fetched of `[bills]`."""
-        running = [asyncio.create_task(sender.run()) for sender in self._senders]
+        """Meanwhile telemetry goes where `[otlp]` says, or the environment, bills are fetched of `[bills]`, and what is
+        too old is removed each day.
+        """
+        work = [sender.run() for sender in self._senders]
+        if not self._retention.keeps_all:
+            work.append(self._retain())
+        running = [asyncio.create_task(each) for each in work]
         try:
             yield
         finally:
@@ -88,6 +96,19 @@ class Site:
             for task in running:
                 with suppress(asyncio.CancelledError):
                     await task
+
+    async def _retain(self) -> None:
+        while True:
+            try:
+                await self.store(self._retained)
+            except LedgerError as error:
+                self._warn("hub.not_retained", error=str(error))
+            await asyncio.sleep(_LOOK)
+
+    def _retained(self, store: Store) -> None:
+        now = self._clock() // 10**9
+        if store.retaining.is_due(now):
+            store.retaining.run(self._retention, now)
 
     async def first_token(self) -> str | None:
         """An administrator's, where there is none yet. Raises LedgerError."""

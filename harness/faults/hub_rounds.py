@@ -48,7 +48,7 @@ def round_of_troubles(team: Team, chance: random.Random, first: int, then: int) 
     """
     proxies = len(team.trials)
     before = _Seen.of(team)
-    lendable = LENT * len(team.laptops) + 4 * proxies  # what turns hold beside leases
+    lendable = LENT * len(team.laptops) + proxies  # and what turns hold beside leases
     room = sum(before.rows.values()) + proxies * (first + 1) + lendable
     team.allow(room * 2)
     team.go_on(first)
@@ -87,7 +87,7 @@ def _offline_for_a_while(team: Team, chance: random.Random) -> int:
     team.events.clear()
     ended = 0
     for number, (name, happens) in enumerate(troubles):
-        team.until_more(len(team.trials) // 2)
+        team.until_more(len(team.trials) // 3)
         if number in (1, 4):
             some = away[::2] if number == 1 else away[1::2]
             ended += _away(some)
@@ -102,7 +102,7 @@ def _away(laptops: list[Laptop]) -> int:
     before = sum(trial.acked for trial in trials)
     for laptop in laptops:
         laptop.go_offline()
-    until(lambda: sum(trial.acked for trial in trials) >= before + 2 * len(laptops), within=10)
+    until(lambda: sum(trial.acked for trial in trials) >= before + 2 * len(laptops), within=25)
     ended = sum(trial.acked for trial in trials) - before
     for laptop in laptops:
         laptop.go_online()
@@ -112,7 +112,7 @@ def _away(laptops: list[Laptop]) -> int:
 def _settled(team: Team) -> int:
     """Returns when the ledger has all rows that it will have; how many turns are spent, held and lent then."""
     acked = {session for trial in team.trials for session in trial.noted("acked")}
-    until(lambda: acked <= _Seen.rows_of(team).keys(), within=LIMIT)
+    until(lambda: acked <= _Seen.rows_of(team).keys(), within=3 * LIMIT)
     held = [-1, team.used()[1]]
     for _ in range(20):
         if held[-1] == held[-2]:

@@ -34,7 +34,7 @@ from harness.postgres import Server
 LENT = 4  # turns to a laptop at most
 _CONFIG = """
 [ledger]
-admission_timeout = "6s"
+admission_timeout = "4s"
 """
 _HUB = """
 [database]
@@ -150,7 +150,7 @@ class Team:
     def until_ended(self) -> None:
         """Returns when all that may begin have ended."""
         ended = self._ended
-        assert until(lambda: ended() >= len(self.trials) * (self._all - self.turns), LIMIT * 2), self._open()
+        assert until(lambda: ended() >= len(self.trials) * (self._all - self.turns), LIMIT * 3), self._open()
 
     def _ended(self) -> int:
         return sum(len(trial.noted("acked")) + len(trial.noted("refused")) for trial in self.trials)
@@ -204,7 +204,7 @@ def _laptop(stack: ExitStack, path: Path, url: str, hubs: list[HubProcess], numb
         secret, _ = Store(ledger.tables, "default").tokens.make(Asked("laptop", f"user{number}"), "trial", 0)
     links = [stack.enter_context(linked(hub.port)) for hub in hubs]
     at = ",".join(f"http://127.0.0.1:{link.port}" for link in links)
-    home = Home(path / f"laptop{number}", _CONFIG, at, extra={"ACP_PROXY_HUB_TOKEN": secret})
+    home = Home(path / f"laptop{number}", _CONFIG, at, extra={"ACP_PROXY_HUB_TOKEN": secret, "TURNS_AT_ONCE": "1"})
     return Laptop(home, links, [hub.port for hub in hubs])
 
 

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 CHUNKS = 20  # lines of a turn, numbered
 COST = "0.25"  # of a turn, in USD; a binary fraction, for the agent writes it as a number
-AT_ONCE = 4  # turns
+AT_ONCE = int(os.environ.get("TURNS_AT_ONCE", "4"))
 
 
 class Notes:

@@ -45,9 +45,12 @@ def add_actions(actions: argparse._SubParsersAction[Any]) -> None:
     verified = arguments.add_action(audit, "verify", "whether it was changed: status 1 if so", "hub audit verify")
     noted = "a digest that was noted earlier: it must be in the chain"
     verified.add_argument("--digest", metavar="HEX", type=arguments.text, help=noted)
+    retained = arguments.add_action(
+        actions, "retention", "remove now what is older than [retention] of hub.toml says", "hub retention"
+    )
     for each in (made, listed):
         each.add_argument("--json", action="store_true", help="for programs")
-    for each in (made, listed, revoked, rotated, exported, verified):
+    for each in (made, listed, revoked, rotated, exported, verified, retained):
         each.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="hub.toml")
 
 
@@ -55,8 +58,11 @@ def main(asked: argparse.Namespace) -> int:
     with options.installed("hub", "hub"):
         from acp_proxy.hub import administration as does
     config = vars(asked).get("config")
-    with does.opened(None if config is None else Path(config).expanduser(), os.environ) as store:
-        match asked.action, asked.what:
+    path = None if config is None else Path(config).expanduser()
+    with does.opened(path, os.environ) as store:
+        match asked.action, vars(asked).get("what"):
+            case "retention", _:
+                return _said([does.retain(store, does.retention_of(path, os.environ))])
             case "token", "create":
                 return _said([does.make_token(store, _token(asked), as_json=asked.json)])
             case "token", "list":

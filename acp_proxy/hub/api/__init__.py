@@ -12,7 +12,18 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from acp_proxy.core.budget.lease import Terms
-from acp_proxy.hub.api import budgets, corrections, leases, operation, policy, reports, requests, spending, turns
+from acp_proxy.hub.api import (
+    budgets,
+    corrections,
+    leases,
+    operation,
+    people,
+    policy,
+    reports,
+    requests,
+    spending,
+    turns,
+)
 from acp_proxy.hub.api.claims import ByToken, Claims
 from acp_proxy.hub.api.desk import Answer, Desk, Dialect, Tagged, Together
 from acp_proxy.hub.api.problems import RefusedError, problem
@@ -35,6 +46,7 @@ ANSWERS: Sequence[Answer] = (
     *policy.ANSWERS,
     *corrections.ANSWERS,
     *leases.ANSWERS,
+    *people.ANSWERS,
     *requests.ANSWERS,
     *spending.ANSWERS,
 )

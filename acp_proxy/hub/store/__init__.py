@@ -12,11 +12,13 @@ from typing import Protocol, TypeVar
 from acp_proxy.hub.store.audit import Audit
 from acp_proxy.hub.store.devices import Devices
 from acp_proxy.hub.store.families import Families
+from acp_proxy.hub.store.forgetting import Forgetting
 from acp_proxy.hub.store.keys import Keys
 from acp_proxy.hub.store.limits import Limits
 from acp_proxy.hub.store.people import People
 from acp_proxy.hub.store.policies import Policies
 from acp_proxy.hub.store.requests import Requests
+from acp_proxy.hub.store.retention import Retaining
 from acp_proxy.hub.store.schema import prepare
 from acp_proxy.hub.store.tokens import Tokens
 from acp_proxy.ledger import LedgerError
@@ -38,11 +40,13 @@ class Store:
         self.audit = Audit(tables, organisation)
         self.devices = Devices(tables, organisation)
         self.families = Families(tables, organisation)
+        self.forgetting = Forgetting(tables, organisation)
         self.keys = Keys(tables, organisation)
         self.limits = Limits(tables, organisation)
         self.people = People(tables, organisation)
         self.policies = Policies(tables, organisation)
         self.requests = Requests(tables, organisation)
+        self.retaining = Retaining(tables, organisation)
         self.tokens = Tokens(tables, organisation)
 
     def tidy(self, now: int) -> None:

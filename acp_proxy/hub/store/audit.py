@@ -2,12 +2,15 @@
 
 Each line has the digest of the one before it, so that a line that was changed, removed or put in between is found.
 Who may write to the database can make the whole chain anew: keep its last digest elsewhere, and `verify` looks for it.
+
+Where somebody was forgotten, or the oldest lines are over, a line says so: it has the digests of what others became, or
+of the last that is not there any more. All that follows stands on the digests that they had.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +21,8 @@ from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.tables import Tables
 
 BEGINNING = "0" * 64  # what the first line follows
+FORGOTTEN = "user.forgotten"  # its `after` has `lines`: by their numbers the digests of lines as they are since then
+TRIMMED = "audit.trimmed"  # its `after` has number and digest of the last line that was removed
 _AT_ONCE = 1000  # lines that are read
 _COLUMNS = "number, at, actor, action, subject, before, after, previous, hash"
 
@@ -125,12 +130,14 @@ class Audit:
 
     def verify(self, wanted: str | None = None) -> Verified:
         """`wanted` is a digest that was noted earlier: it must be in the chain."""
-        count, previous, seen, end = 0, BEGINNING, wanted in (None, BEGINNING), self._end()
+        end = self._end()
+        (count, previous), changed = self._removed(), self._redacted()
+        seen = wanted in (None, previous)
         for line in self.lines():
             number, digest = line["number"], line.pop("hash")
             if number != count + 1:
                 return Verified(count, previous, f"line {count + 1} is missing")
-            if line["previous"] != previous or _digest(line) != digest:
+            if line["previous"] != previous or _digest(line) not in (digest, changed.get(number)):
                 return Verified(count, previous, f"line {number} was changed")
             count, previous, seen = number, digest, seen or digest == wanted
         # What was written since `end` was read is behind it; what was removed is not there although it was.
@@ -139,6 +146,49 @@ class Audit:
         if not seen:
             return Verified(count, previous, f"no line has the digest {wanted}")
         return Verified(count, previous)
+
+    def redact(self, run: Run, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, str]:
+        """Change some of all lines; by their numbers, the digests of what they are now, for the caller to note.
+
+        They keep the digests that they had, so that what follows them still does.
+        """
+        found = dict[str, str]()
+        for values in run(f"SELECT {_COLUMNS} FROM hub_audit WHERE org_id = ?", (self._organisation,)):
+            line = dict(zip(_COLUMNS.split(", "), values, strict=True))
+            digest = line.pop("hash")
+            new = change(line)
+            if new != line:
+                found[str(line["number"])] = _digest(new)
+                now = (new["actor"], new["subject"], new["before"], new["after"])
+                sql = "UPDATE hub_audit SET actor = ?, subject = ?, before = ?, after = ? WHERE org_id = ? AND hash = ?"
+                run(sql, (*now, self._organisation, digest))
+        return found
+
+    def trim(self, run: Run, before: int, actor: str, now: int) -> int:
+        """Remove lines of before a time (Unix s), but for the last one; how many."""
+        sql = "SELECT max(number) FROM hub_audit WHERE org_id = ? AND at < ?"
+        ((last,),) = run(sql, (self._organisation, before))
+        if last is None:
+            return 0
+        ((digest,),) = run("SELECT hash FROM hub_audit WHERE org_id = ? AND number = ?", (self._organisation, last))
+        gone = run("DELETE FROM hub_audit WHERE org_id = ? AND number <= ? RETURNING 1", (self._organisation, last))
+        self.note(run, Change(actor, TRIMMED, str(last), None, {"number": last, "digest": digest}), now)
+        return len(gone)
+
+    def _removed(self) -> tuple[int, str]:
+        """Number and digest of the last line that was removed."""
+        sql = "SELECT after FROM hub_audit WHERE org_id = ? AND action = ? ORDER BY number DESC LIMIT 1"
+        for (after,) in self._tables.rows(sql, self._organisation, TRIMMED):
+            found = orjson.loads(after)
+            return int(found["number"]), str(found["digest"])
+        return 0, BEGINNING
+
+    def _redacted(self) -> dict[int, str]:
+        sql = "SELECT after FROM hub_audit WHERE org_id = ? AND action = ? ORDER BY number"
+        found = dict[int, str]()
+        for (after,) in self._tables.rows(sql, self._organisation, FORGOTTEN):
+            found |= {int(number): str(digest) for number, digest in orjson.loads(after)["lines"].items()}
+        return found
 
     def _end(self) -> tuple[int, str]:
         found = self._tables.rows("SELECT number, hash FROM hub_audit_end WHERE org_id = ?", self._organisation)

@@ -188,6 +188,16 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX hub_request_by_state ON hub_request (org_id, state, at)",
         "CREATE INDEX hub_request_by_user ON hub_request (org_id, user_id, at)",
     ),
+    (
+        """
+        CREATE TABLE hub_daily (
+            org_id TEXT NOT NULL,
+            task TEXT NOT NULL,
+            ran_at INTEGER NOT NULL,
+            PRIMARY KEY (org_id, task)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
 )
 
 _SCHEMA = """
@@ -211,7 +221,7 @@ def prepare(tables: Tables) -> str:
 
     Raises LedgerError also for a schema that a newer version has made.
     """
-    found = tables.rows("SELECT version, installation FROM hub_schema") if _is_there(tables) else []
+    found = tables.rows("SELECT version, installation FROM hub_schema") if is_there(tables) else []
     if not found or found[0][0] < len(_STEPS):
         found = tables.write(lambda run: _migrate(run, tables))
     ((version, installation),) = found
@@ -220,7 +230,8 @@ def prepare(tables: Tables) -> str:
     return str(installation)
 
 
-def _is_there(tables: Tables) -> bool:
+def is_there(tables: Tables) -> bool:
+    """Whether a hub has made its tables."""
     return bool(tables.rows(_THERE[tables.dialect.serial]))
 
 

@@ -26,7 +26,7 @@ from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.exports import Exports
-from acp_proxy.ledger.hub import asking, questions, wire
+from acp_proxy.ledger.hub import asking, people, questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
 from acp_proxy.ledger.hub.connection import Authorization, HubConnection
 from acp_proxy.ledger.hub.credentials import authorization_for
@@ -206,6 +206,9 @@ class HubLedger(HubReader):
         before = self._clock()
         now = self._hub.call(wire.CLOCK).now
         return now - (before + self._clock()) // 2
+
+    def forget_user(self, user: str, alias: str | None) -> people.Forgotten:
+        return self._hub.call(people.FORGET, people.Forgetting(user, alias))
 
     # -- what holds for everybody
 

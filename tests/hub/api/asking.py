@@ -15,7 +15,7 @@ from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.hub.api.spending import calls as spending
 from acp_proxy.ledger import OpenTurn, Query, SessionInfo
 from acp_proxy.ledger.budgets import EXPIRY, Grant
-from acp_proxy.ledger.hub import asking, leases, policy, questions, wire
+from acp_proxy.ledger.hub import asking, leases, people, policy, questions, wire
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
@@ -121,6 +121,7 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         spending.REQUEST: spending.ById("slir_none"),
         spending.APPROVE: spending.Approval("50000", "slir_none"),
         spending.DENY: spending.Denial("slir_none"),
+        people.FORGET: people.Forgetting("nobody at all"),
         leases.LEND: leases.Lending(
             replace(turn, id=f"lease-of-{origin.user}"), [wire.Want(pool, HoldSize(1, 1))], NOON
         ),

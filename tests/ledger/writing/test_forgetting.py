@@ -1,8 +1,9 @@
-"""deploy/postgres/forget-user.sql on a real ledger: a name is nowhere any more, and no sum is another."""
+"""`acp-proxy ledger forget-user` on a real ledger: a name is nowhere any more, and no sum is another."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,7 +24,6 @@ from tests.core.accounts import budget
 from tests.ledger.holds import ELSEWHERE, account
 from tests.real.team import Team
 
-SCRIPT = Path(__file__).parents[2] / "deploy/postgres/forget-user.sql"
 GOES, STAYS = "Ana Çelik", "bob"  # JSON in a key has the first one's letters escaped
 BUDGETS = """
 [[budget]]
@@ -74,19 +74,18 @@ def team(tmp_path: Path, server: Server) -> Team:
     return team
 
 
-def forget(server: Server, alias: str) -> subprocess.CompletedProcess[str]:
-    variables = [f"--set={each}" for each in ("organisation=default", f"name={GOES}", f"alias={alias}")]
-    where = ["--host=127.0.0.1", f"--port={server.port}", "--username=owner", "--no-psqlrc"]
-    command = [str(server.program("psql")), *where, *variables, f"--file={SCRIPT}", "acp_proxy"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def forget(team: Team, alias: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "acp_proxy", "ledger", "forget-user", GOES, "--alias", alias]
+    return subprocess.run([*command, "--ledger", team.ledger], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_a_name_is_nowhere_any_more_and_no_sum_is_another(server: Server, team: Team) -> None:
+def test_a_name_is_nowhere_any_more_and_no_sum_is_another(team: Team) -> None:
     before = {by: team.report(by) for by in BY}
     budgets = sums(team.budgets())
     assert GOES in everything(team.ledger)
-    done = forget(server, "former-1")
+    done = forget(team, "former-1")
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("under the alias former-1. Sums are as they were.\n")
     assert GOES not in everything(team.ledger)
     for by in BY:
         assert figures(team.report(by)) == figures(before[by])
@@ -105,11 +104,12 @@ def test_a_name_is_nowhere_any_more_and_no_sum_is_another(server: Server, team: 
         ]
 
 
-def test_an_alias_that_somebody_has_is_refused_and_nothing_is_changed(server: Server, team: Team) -> None:
+def test_an_alias_that_somebody_has_is_refused_and_nothing_is_changed(team: Team) -> None:
     before = everything(team.ledger)
-    done = forget(server, STAYS)
-    assert done.returncode == 3
-    assert "duplicate key value" in done.stderr
+    done = forget(team, STAYS)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"'{STAYS}' is somebody's name already" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert everything(team.ledger) == before
 
 
