@@ -62,7 +62,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--proxies", type=int, default=64)
     parser.add_argument("--laptops", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--turns", type=int, default=3, help="of each proxy in each round, while parts fail")
+    parser.add_argument("--turns", type=int, default=2, help="of each proxy in each round, while parts fail")
     parser.add_argument("--more", type=int, default=2, help="for which the budget is too small")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()

@@ -18,6 +18,7 @@ from harness.faults.hubs import LENT, Laptop, Team
 from harness.faults.parties import COST
 from harness.faults.trial import LIMIT, until
 
+_WAIT = 6.0  # seconds that a prompt waits for its hub at most, on a busy machine
 _TOO_LITTLE = "too little left"
 _NANO = Money.of(COST, "USD").nano
 
@@ -47,7 +48,7 @@ def round_of_troubles(team: Team, chance: random.Random, first: int, then: int) 
     one turn of each with all healed; then everybody has `then` more, for which the budget is too small.
     """
     proxies = len(team.trials)
-    before = _Seen.of(team)
+    before, team.most = _Seen.of(team), 0
     lendable = LENT * len(team.laptops) + proxies  # and what turns hold beside leases
     room = sum(before.rows.values()) + proxies * (first + 1) + lendable
     team.allow(room * 2)
@@ -56,23 +57,19 @@ def round_of_troubles(team: Team, chance: random.Random, first: int, then: int) 
     team.until_ended()
     team.go_on(1)
     team.until_ended()
-    early = _Seen.of(team)
-    left_to_spend = proxies * then // 2
-    team.allow(_settled(team) + left_to_spend)
+    team.allow(_settled(team) + proxies * then // 2)
     team.go_on(then)
     team.until_ended()
     _settled(team)
     after = _Seen.of(team)
-    refused = after.too_little - early.too_little
-    free = -team.used()[0]
-    phantom = early.too_little - before.too_little + (refused if free >= _NANO else 0)
+    refused = after.too_little[len(before.too_little) :]
     return Outcome(
         len(after.acked) - len(before.acked),
         offline,
-        refused,
-        after.refused - before.refused - (after.too_little - before.too_little),
+        len(refused),
+        after.refused - before.refused - len(refused),
         team.most,
-        phantom,
+        sum(_is_phantom(team, when) for when in refused),
         len(after.acked - after.rows.keys()),
         sum(1 for number in after.rows.values() if number > 1),
         after.faults,
@@ -102,11 +99,18 @@ def _away(laptops: list[Laptop]) -> int:
     before = sum(trial.acked for trial in trials)
     for laptop in laptops:
         laptop.go_offline()
-    until(lambda: sum(trial.acked for trial in trials) >= before + 2 * len(laptops), within=25)
+    until(lambda: sum(trial.acked for trial in trials) >= before + 2 * len(laptops), within=12)
     ended = sum(trial.acked for trial in trials) - before
     for laptop in laptops:
         laptop.go_online()
     return ended
+
+
+def _is_phantom(team: Team, when: float) -> bool:
+    """Whether at no time while the prompt waited there was too little for it."""
+    around = [free for at, free in team.free if when - _WAIT <= at <= when + 1]
+    around += [free for at, free in team.free if at < when - _WAIT][-1:]
+    return bool(around) and min(around) >= _NANO
 
 
 def _settled(team: Team) -> int:
@@ -128,18 +132,18 @@ class _Seen:
 
     acked: set[str]
     refused: int
-    too_little: int
+    too_little: list[float]  # when, in Unix s
     faults: list[str]
     rows: Counter[str]
 
     @classmethod
     def of(cls, team: Team) -> _Seen:
         trials = team.trials
-        said = [said for trial in trials for said in trial.noted("said")]
+        told = [told for trial in trials for told in trial.noted("when") if _TOO_LITTLE in told]
         return cls(
             {session for trial in trials for session in trial.noted("acked")},
             sum(len(trial.noted("refused")) for trial in trials),
-            sum(_TOO_LITTLE in each for each in said),
+            sorted(float(each.split()[0]) for each in told),
             [fault for trial in trials for fault in trial.noted("fault")],
             cls.rows_of(team),
         )

@@ -31,6 +31,7 @@ from harness.faults.trial import LIMIT, ROOT, Home, Trial, until
 from harness.ports import free_port
 from harness.postgres import Server
 
+_STALE = 1.5  # seconds after which all hubs hold to another policy
 LENT = 4  # turns to a laptop at most
 _CONFIG = """
 [ledger]
@@ -40,6 +41,7 @@ _HUB = """
 [database]
 url = "{url}"
 [lease]
+share = 100
 turns = {lent}
 """
 
@@ -105,6 +107,7 @@ class Team:
     to_database: Link
     turns: int
     most: int = 0  # spent, held and lent beyond the limit, in nano-units, at the worst moment
+    free: list[tuple[float, int]] = field(default_factory=list)  # what was left of the limit, by Unix s
     events: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -132,6 +135,7 @@ class Team:
         with closing(open_ledger(self.database, journals=())) as ledger:
             Store(ledger.tables, "default")
             Policies(ledger.tables, "default").change(lambda _: Document([pool]), None, "trial", 0)
+        time.sleep(_STALE)
 
     def used(self) -> tuple[int, int]:
         """Spent, held and lent: beyond the limit that is in force, negative for what is left; and altogether."""
@@ -162,7 +166,7 @@ class Team:
     def until_more(self, turns: int) -> None:
         """Returns when so many turns more have ended, or none is left that may."""
         before, may = self._ended(), len(self.trials) * (self._all - self.turns)
-        until(lambda: self._ended() >= min(before + turns, may), within=15)
+        until(lambda: self._ended() >= min(before + turns, may), within=5)
 
     def _kill(self, number: int) -> None:
         self.hubs[number].kill()
@@ -216,7 +220,9 @@ def _watched(team: Team) -> Iterator[None]:
     def watch() -> None:
         while not over.wait(0.3):
             with suppress(LedgerError):
-                team.most = max(team.most, team.used()[0])
+                used = team.used()[0]
+                team.most = max(team.most, used)
+                team.free.append((time.time(), -used))
 
     thread = threading.Thread(target=watch, name="watch")
     thread.start()

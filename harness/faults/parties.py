@@ -13,6 +13,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -154,6 +155,7 @@ class Client:
         if update["sessionUpdate"] != "agent_message_chunk" or not text.isdigit():
             if text:  # what the relay says on its own account
                 self._notes.add("said", session, " ".join(text.split())[:200])
+                self._notes.add("when", time.time(), " ".join(text.split())[:200])
             return
         if int(text) != self._next[session]:
             self._notes.add("fault", "line", text, "came for", self._next[session], "in", session)

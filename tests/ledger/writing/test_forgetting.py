@@ -26,6 +26,8 @@ from tests.real.team import Team
 
 GOES, STAYS = "Ana Çelik", "bob"  # JSON in a key has the first one's letters escaped
 BUDGETS = """
+[ledger]
+admission_timeout = "30s"
 [[budget]]
 name = "each"
 per = "user"
