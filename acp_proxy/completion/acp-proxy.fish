@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options f5173e0daa6b7c7e
+# Made by scripts/build-completion, of options ecbfaadd4298fdf8
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,8 +46,8 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget request' 'budget requests' 'budget approve' 'budget deny' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' 'budget history' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import login logout whoami config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --if-version --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget request' 'budget requests' 'budget approve' 'budget deny' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' 'budget history' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' 'hub retention' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' 'ledger forget-user' import login logout whoami config doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --alias --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --if-version --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -303,6 +303,9 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit; and test $_shtab_acp
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit verify' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit verify' -l digest -x -d 'a digest that was noted earlier: it must be in the chain'
 complete -c acp-proxy -n '_shtab_acp_proxy_using hub audit verify' -l config -rF -d hub.toml
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub; and test $_shtab_acp_proxy_npos -eq 0' -a retention -d 'Remove now what is older than [retention] of hub.toml says.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub retention' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using hub retention' -l config -rF -d hub.toml
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a metrics -d 'The metrics for Prometheus, in a file for node_exporter or on stdout.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -l config -rF -d 'in place of the user'"'"'s configuration file'
@@ -364,6 +367,11 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l config -rF -d '
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l from -rF -d 'the source, as --ledger; by default the configured'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l to -rF -d 'the target, as --ledger; by default the configured'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger; and test $_shtab_acp_proxy_npos -eq 0' -a forget-user -d 'Put an alias in place of a user'"'"'s name and machines, in all that a ledger or a hub keeps.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger forget-user' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger forget-user' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger forget-user' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger forget-user' -l alias -x -d 'a name that nobody has; by default one is made'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a import -d 'What agents wrote of their calls into files of their own, also from before acp-proxy.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using import' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l config -rF -d 'in place of the user'"'"'s configuration file'

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 60089bae4e44e279
+# Made by scripts/build-completion, of options ee566af1104e70d6
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -57,6 +57,7 @@ _shtab_acp_proxy_hub_commands() {
     export:'All of it as lines of JSON.'
     keys:'Keys that access tokens are signed with.'
     list:'All that were made.'
+    retention:'Remove now what is older than [retention] of hub.toml says.'
     revoke:'End one, and what it signed in.'
     rotate:'Sign with a new one from now on.'
     token:'Tokens for people without an account at the provider, and for programs.'
@@ -92,6 +93,7 @@ _shtab_acp_proxy_hub_token_commands() {
 _shtab_acp_proxy_ledger_commands() {
   local _commands=(
     copy:'Copy all rows and grants into another ledger, which keeps what it has.'
+    forget-user:'Put an alias in place of a user'"'"'s name and machines, in all that a ledger or a hub keeps.'
   )
   _describe 'acp-proxy ledger commands' _commands
 }
@@ -434,6 +436,14 @@ _shtab_acp_proxy_hub_keys_rotate_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_hub_keys_rotate_defaults_added=0
 
+_shtab_acp_proxy_hub_retention_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[hub.toml]:FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_hub_retention_defaults_added=0
+
 _shtab_acp_proxy_hub_token_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -507,6 +517,17 @@ _shtab_acp_proxy_ledger_copy_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_ledger_copy_defaults_added=0
+
+_shtab_acp_proxy_ledger_forget_user_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--alias=[a name that nobody has\; by default one is made]:ALIAS:"
+  ":who left, as reports name them:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_ledger_forget_user_defaults_added=0
 
 _shtab_acp_proxy_login_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -841,6 +862,7 @@ _shtab_acp_proxy_hub() {
         export) _arguments -C -s $_shtab_acp_proxy_hub_export_options ;;
         keys) _shtab_acp_proxy_hub_keys ;;
         list) _arguments -C -s $_shtab_acp_proxy_hub_list_options ;;
+        retention) _arguments -C -s $_shtab_acp_proxy_hub_retention_options ;;
         revoke) _arguments -C -s $_shtab_acp_proxy_hub_revoke_options ;;
         rotate) _arguments -C -s $_shtab_acp_proxy_hub_rotate_options ;;
         token) _shtab_acp_proxy_hub_token ;;
@@ -940,6 +962,7 @@ _shtab_acp_proxy_ledger() {
       curcontext="${curcontext%:*:*}:_shtab_acp_proxy_ledger-$line[1]:"
       case $line[1] in
         copy) _arguments -C -s $_shtab_acp_proxy_ledger_copy_options ;;
+        forget-user) _arguments -C -s $_shtab_acp_proxy_ledger_forget_user_options ;;
       esac
   esac
 }
