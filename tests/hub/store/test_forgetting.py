@@ -1,4 +1,4 @@
-"""Who is forgotten, and what is removed because it is old, on each database: with the log of changes still whole."""
+"""Who is forgotten, and what is removed because it is old, on each database: with the log of changes whole."""
 
 from __future__ import annotations
 
