@@ -21,8 +21,8 @@ from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.hub.policy import Document
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.writing.forgetting import AliasTakenError
+from harness.rows import ALICE, row
 from tests.hub.conftest import NOW
-from tests.ledger.rows import ALICE, row
 
 GOES, STAYS = "ana.çelik@example.com", "bob@example.com"
 LAPTOP = ("0123abcd", "anas-macbook")
