@@ -30,8 +30,8 @@ TURN = (
 )
 
 
-def imported_by_a_relay(home: Path, *, path: str = "") -> set[str]:
-    """What `run` has imported after a whole turn with the bundled agent, and its row.
+def imported_by_a_relay(home: Path, *, path: str = "", prompts: int = 1) -> set[str]:
+    """What `run` has imported after a whole turn with the bundled agent, and its row; the answers to all prompts.
 
     Its input stays open until the ledger has that: a relay whose input ends earlier has half a second for it, warns on
     a busy machine, and its log imports much.
@@ -39,11 +39,13 @@ def imported_by_a_relay(home: Path, *, path: str = "") -> set[str]:
     command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", "run", "--"]
     agent = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {DEMO}"]
     environ = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}:{path}"}
-    said = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in TURN)
+    more = [{**TURN[-1], "id": 2 + number} for number in range(1, prompts)]
+    said = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in (*TURN, *more))
+    open_prompts = set(range(2, 2 + prompts))
     with (home / "imported").open("w") as told, running(*command, *agent, env=environ, stderr=told) as relay:
         send(relay.stdin, said.encode())
-        while json.loads(line(relay.stdout)).get("id") != TURN[-1]["id"]:
-            pass
+        while open_prompts:
+            open_prompts.discard(json.loads(line(relay.stdout)).get("id"))
         assert eventually(lambda: has_row(home / ".local/state/acp-proxy/ledger.db"))
         send_and_close(relay.stdin, b"")
         assert relay.wait() == 0
@@ -76,8 +78,8 @@ def test_a_relay_loads_no_module_that_it_never_uses(tmp_path: Path) -> None:
 def test_who_is_refused_and_not_asked_in_the_editor_loads_nothing_of_it(tmp_path: Path) -> None:
     config = tmp_path / ".config/acp-proxy/config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text('[[budget]]\nname = "none"\nwindow = "day"\nlimit = { turns = 0 }\n')
-    imported = imported_by_a_relay(tmp_path)
+    config.write_text('[[budget]]\nname = "none"\nwindow = "day"\nlimit = { turns = 1 }\n')
+    imported = imported_by_a_relay(tmp_path, prompts=2)
     assert "acp_proxy.core.budget.refusal" in imported
     assert QUESTIONS & imported == set()
 
