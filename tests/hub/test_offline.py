@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -59,6 +60,10 @@ class Editor:
                 return message["result"], said
             said += message["params"].get("update", {}).get("content", {}).get("text", "")
         raise AssertionError("the proxy has ended")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def kill(self) -> None:
         self._process.kill()
@@ -175,3 +180,36 @@ def test_a_proxy_that_is_killed_leaves_its_lease_to_the_next_which_gives_it_back
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
         assert held(ledger) == 0
         assert lent(home) == {}
+
+
+def test_a_hub_goes_on_from_a_backup_with_the_rows_that_wait_on_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had acknowledged since then is not there any more: machines keep what a hub has not taken."""
+    file, port = tmp_path / "ledger.db", free_port()
+    kept, url, home = f"sqlite:///{file}", f"http://127.0.0.1:{port}", tmp_path / "laptop"
+    monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "root")
+
+    def rows(ledger: HubLedger) -> int:
+        return len(list(ledger.rows(Query())))
+
+    first = hub.running(kept, PEOPLE, lease=Terms(share=20), port=port)
+    first.__enter__()
+    with closing(ledger_of(url, "root")) as ledger:
+        ledger.change_policy(Changes({"pool": dict(POOL)}))
+        with editor(home, url, "ann") as ann:
+            ann.prompt()
+            until(lambda: rows(ledger) == 1, "the first turn is there")
+            with closing(sqlite3.connect(file)) as database:
+                database.execute(f"VACUUM INTO '{tmp_path}/copy.db'")
+            ann.prompt()
+            until(lambda: rows(ledger) == 2 and lent(home), "the second turn is there")
+            first.__exit__(None, None, None)
+            assert "Not sent" not in ann.prompt()
+            for each in tmp_path.glob("ledger.db*"):
+                each.unlink()
+            (tmp_path / "copy.db").rename(file)
+            with hub.running(kept, PEOPLE, lease=Terms(share=20), port=port):
+                assert "Not sent" not in ann.prompt()
+                until(lambda: rows(ledger) == 3, "that of before the backup, that which waited, and the next one")
+                assert ledger.standing([_pool()], time.time_ns())[0].spent == 3
