@@ -68,10 +68,8 @@ def _compare(turns: int) -> None:
         (kept,) = _measured(("sdk keeping all",), home, port, some)
         for name, one in {"sdk": sdk, "sdk keeping all": kept, "ours": ours}.items():
             say(_in_words(name, some, one))
-        ratio = {of: ours[of] / sdk[of] for of in ("wall", "cpu")}
-        say(
-            f"{ratio['wall']:.2f} of the SDK's time, {ratio['cpu']:.2f} of its CPU, {ours['peak'] / sdk['peak']:.2f} of its memory"
-        )
+        time_, cpu, memory = (ours[of] / sdk[of] for of in ("wall", "cpu", "peak"))
+        say(f"{time_:.2f} of the SDK's time, {cpu:.2f} of its CPU, {memory:.2f} of its memory")
         of_all = kept["before"] + (kept["peak"] - kept["before"]) * turns / some
         if turns > some:
             _note(home, port, turns)

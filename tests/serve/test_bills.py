@@ -14,7 +14,10 @@ from acp_proxy.ledger import bill_sources, captures, open_ledger
 from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.captures import Capture
 from acp_proxy.ledger.statements import Run
-from harness.rows import NOON
+from harness.daemons import until
+from harness.rows import NOON, line, row
+from tests.bills.made import Call
+from tests.reconcile.provider import KEY, daily, serving
 from tests.serve.bills import bill
 from tests.serve.house import Home
 
@@ -87,6 +90,23 @@ def test_a_provider_that_is_asked_is_told_with_what_went_wrong(empty: Home) -> N
         True,
     )
     assert found["again_at"] > found["tried_at"] > found["fetched_at"]
+
+
+def test_serve_fetches_what_its_configuration_names(empty: Home) -> None:
+    yesterday = time.time_ns() // DAY * DAY - DAY // 2
+    empty.append([row(line("claude-sonnet-5", "0.002", input=1000, output=10), at=yesterday)])
+    with serving(daily(lambda day: Call(day, tokens=(2000, 0, 0, 0, 20)))) as api:
+        empty.configure(f'[bills.anthropic]\nkey = "${{ADMIN_KEY}}"\nurl = "{api.url}"\ndays = 3\n')
+        with empty.serving(environ={"ADMIN_KEY": KEY}) as served:
+            until(lambda: served.json("/api/bills")["bills"], "the bill is there")
+            answer = served.json("/api/bills")
+            metrics = served.ask("/metrics").body.decode()
+            assert served.end() == 0
+    assert [each["tokens"] for each in answer["bills"]] == [{"billed": 3 * 2020, "seen": 1010}]
+    (source,) = answer["sources"]
+    assert (source["provider"], source["trouble"], source["asked"]) == ("anthropic", None, True)
+    assert 'acp_proxy_capture_ratio{provider="anthropic",of="tokens"} 0.16' in metrics
+    assert KEY not in str(answer) + metrics
 
 
 def _noted(run: Run, of: tuple[str, str, str], source: BillSource) -> None:
