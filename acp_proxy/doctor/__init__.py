@@ -33,7 +33,7 @@ from acp_proxy.doctor.doubled import turns_booked_twice
 from acp_proxy.doctor.interceptors import interceptor_troubles
 from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.doctor.servers import server_findings
-from acp_proxy.doctor.telemetry import telemetry_troubles
+from acp_proxy.doctor.telemetry import exporter_troubles, telemetry_troubles
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.ledger.journal.recovery import journals_found
@@ -118,6 +118,7 @@ def _ledger(config: Config, environ: Mapping[str, str], now: int, rebuild: bool,
             yield from _doubled(config, ledger, now)
             yield from _budgets(config, ledger)
             yield from _channels(config, ledger, now)
+            yield from _exporters(config, ledger, now)
             yield from _bills(config, ledger, environ, now)
             yield from _machines(config, ledger, now)
     except NoLedgerError as error:
@@ -231,6 +232,11 @@ def _budgets(config: Config, ledger: BudgetReader) -> Iterator[Finding]:
 def _channels(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
     for text, troubles in channel_troubles(config, ledger, now):
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
+
+
+def _exporters(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
+    for text, trouble in exporter_troubles(config, ledger, now):
+        yield Finding("warn" if trouble else "ok", f"{text}{trouble and f'; {trouble}'}")
 
 
 def _bills(config: Config, ledger: BudgetLedger, environ: Mapping[str, str], now: int) -> Iterator[Finding]:

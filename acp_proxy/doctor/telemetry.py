@@ -1,4 +1,4 @@
-"""The check of `doctor` for OpenTelemetry: whether each receiver takes a request. It has nothing in it."""
+"""The checks of `doctor` for OpenTelemetry: whether receivers take a request with nothing in it, and what waits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,30 @@ from collections.abc import Iterator, Mapping
 
 from acp_proxy.config import Config, ConfigError
 from acp_proxy.config.values import Otlp
+from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.text.figures import counted
+from acp_proxy.text.times import rfc3339
+
+_LATE = 600 * SECOND  # a receiver that is away is asked each minute
+
+
+def exporter_troubles(config: Config, ledger: BudgetLedger, now: int) -> Iterator[tuple[str, str]]:
+    """Each exporter of the ledger, wherever it runs, with what is wrong with it, or nothing. `now` is Unix ns."""
+    try:
+        found = ledger.exporters(config.identity.organisation)
+    except LedgerError:  # a hub tells them only those who see all, and one of an earlier version nobody
+        return
+    for each in found:
+        told = f"otlp: exporter {each.name}, at work {rfc3339(each.seen_at)}"
+        waits = ""
+        if each.since is not None and now - each.since > _LATE:
+            waits = (
+                f"{counted(each.waiting, 'span or log record')}, the oldest from {rfc3339(each.since)}, not taken yet"
+            )
+        gone = "no acp-proxy serve or hub seems to send any more" if now - each.seen_at > _LATE else ""
+        yield told, "; ".join(part for part in (gone, waits) if part)
 
 
 def telemetry_troubles(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
     from acp_proxy.ledger.bill_sources import BillSource
     from acp_proxy.ledger.durability import Replication, Restored
-    from acp_proxy.ledger.exports import Exports
+    from acp_proxy.ledger.exports import Exporter, Exports
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.reading.recent import Recent
     from acp_proxy.ledger.settings import Settings
@@ -252,6 +252,9 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     @property
     def beside(self) -> CopiedTables:
         """What a copy of the ledger needs in addition to its rows."""
+
+    def exporters(self, organisation: str) -> list[Exporter]:
+        """Who sends telemetry out of it, and what waits."""
 
     def bill_sources(self, organisation: str) -> list[BillSource]:
         """Providers whose bills are fetched into it."""

@@ -65,6 +65,11 @@ UPDATE exporter SET holder = ?, held_until = ?, seen_at = ?
 WHERE org_id = ? AND name = ? AND (holder = ? OR held_until <= ?)
 RETURNING 1
 """
+_EXPORTERS = """
+SELECT e.name, e.seen_at, count(u.key), min(u.noted_at)
+FROM exporter e LEFT JOIN unexported u ON u.org_id = e.org_id AND u.exporter = e.name
+WHERE e.org_id = ? GROUP BY e.name, e.seen_at ORDER BY e.name
+"""
 _KEEP = " ON CONFLICT (org_id, exporter, what) DO UPDATE SET state = excluded.state"
 _AT_ONCE = 400  # keys in one statement
 
@@ -74,6 +79,15 @@ class Identity(Struct, frozen=True):
 
     instance: str  # a UUID, as long as the ledger is there
     since: int  # Unix ns: since when counters count
+
+
+class Exporter(Struct, frozen=True):
+    """Who sends to one place. Times in Unix ns."""
+
+    name: str
+    seen_at: int  # when it looked for something to send
+    waiting: int  # what no receiver has taken yet
+    since: int | None  # when the oldest of that was noted
 
 
 class Due(Struct, frozen=True):
@@ -117,10 +131,9 @@ class Exports:
         """
         return [Due(*found) for found in self._read(sql, (organisation, name, *kinds))]
 
-    def waiting(self, organisation: str) -> dict[str, int]:
-        """How much is to be sent, by exporter."""
-        sql = "SELECT exporter, count(*) FROM unexported WHERE org_id = ? GROUP BY exporter"
-        return dict(self._read(sql, (organisation,)))
+    def exporters(self, organisation: str) -> list[Exporter]:
+        """Those of the last days, with what is to be sent."""
+        return [Exporter(*found) for found in self._read(_EXPORTERS, (organisation,))]
 
     def settle(
         self, organisation: str, name: str, done: Iterable[Due], states: Mapping[str, str] | None = None

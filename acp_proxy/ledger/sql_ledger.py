@@ -48,7 +48,7 @@ from acp_proxy.ledger.accounts.together import Prompt, Together
 from acp_proxy.ledger.bill_sources import BillSource, sources
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.columns import OF_SESSION, key_values
-from acp_proxy.ledger.exports import Exports
+from acp_proxy.ledger.exports import Exporter, Exports
 from acp_proxy.ledger.journal.recovery import append_all, recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import dead_turns, open_turn, open_turns
@@ -436,6 +436,9 @@ class SqlLedger(SqlReader):
     @property
     def tables(self) -> Tables:
         return Tables(self._read, self._write, self.dialect)
+
+    def exporters(self, organisation: str) -> list[Exporter]:
+        return self.exports.exporters(organisation)
 
     def bill_sources(self, organisation: str) -> list[BillSource]:
         return sources(self._read, organisation)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
-from acp_proxy.doctor.telemetry import telemetry_troubles
+from acp_proxy.doctor.telemetry import exporter_troubles, telemetry_troubles
+from acp_proxy.ledger import open_ledger
 from harness.ports import free_port
+from harness.rows import MINUTE, row
 from tests.metrics.scrapes import configuration
 from tests.notify.receiver import answer, receiving
+from tests.otlp.house import house
 
 
 def found(directory: Path, text: str = "", **environ: str) -> list[tuple[str, str]]:
@@ -24,6 +28,27 @@ async def test_a_receiver_that_takes_it_is_named_and_one_that_does_not_with_what
             "POST /v1/metrics HTTP/1.1",
             "POST /v1/traces HTTP/1.1",
         ]
+
+
+async def test_what_no_receiver_takes_and_who_sends_no_more_is_told(tmp_path: Path) -> None:
+    async with receiving(*[answer(200), *[answer(503)] * 9]) as receiver, house(tmp_path, receiver) as at:
+        await at.stream("metrics").round()
+        at.append(row(at=at.clock()))
+        await at.stream("traces").round()
+
+        def told() -> str:
+            with closing(open_ledger(at.config.ledger.url, journals=())) as ledger:
+                ((what, trouble),) = exporter_troubles(at.config, ledger, at.clock())
+            assert what.startswith("otlp: exporter ")
+            return trouble
+
+        assert told() == ""
+        at.clock.now += 15 * MINUTE
+        await at.stream("traces").round()
+        assert told().startswith("1 span or log record, the oldest from ")
+        assert told().endswith(", not taken yet")
+        at.clock.now += 11 * MINUTE
+        assert told().startswith("no acp-proxy serve or hub seems to send any more; 1 span or log record")
 
 
 def test_one_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from acp_proxy.hub.api.desk import ADMINISTRATOR, SEES_ALL, Desk, reads, streams, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.ledger.bill_sources import BillSource
+from acp_proxy.ledger.exports import Exporter
 from acp_proxy.ledger.hub import questions, wire
 from acp_proxy.ledger.hub.questions import Check, Of, Table
 from acp_proxy.ledger.hub.wire import Clock, Done, Nothing
@@ -82,6 +83,10 @@ def relayed(desk: Desk, asked: questions.Relayed) -> Nothing:
     return Nothing()
 
 
+def exporters(desk: Desk, asked: Of) -> list[Exporter]:
+    return desk.ledger.exporters(desk.claims.organisation(asked.organisation))
+
+
 def bill_sources(desk: Desk, asked: Of) -> list[BillSource]:
     return desk.ledger.bill_sources(desk.claims.organisation(asked.organisation))
 
@@ -121,6 +126,7 @@ ANSWERS = [
     reads(questions.ACTIVE, active, SEES_ALL),
     writes(questions.EXPECT, expect),
     writes(questions.RELAYED, relayed),
+    reads(questions.EXPORTERS, exporters, SEES_ALL),
     reads(questions.BILL_SOURCES, bill_sources, SEES_ALL),
     reads(questions.CHECK, check),
     writes(questions.REBUILD, rebuild, ADMINISTRATOR),

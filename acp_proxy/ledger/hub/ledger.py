@@ -25,7 +25,7 @@ from acp_proxy.ledger import LedgerForbiddenError, OpenTurn, Row, RowRefusedErro
 from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.durability import Replication, Restored
-from acp_proxy.ledger.exports import Exports
+from acp_proxy.ledger.exports import Exporter, Exports
 from acp_proxy.ledger.hub import asking, people, questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
 from acp_proxy.ledger.hub.connection import Authorization, HubConnection
@@ -253,6 +253,9 @@ class HubLedger(HubReader):
     @property
     def tables(self) -> Tables:
         raise LedgerForbiddenError(f"ledger {self.url}: its database is the hub's alone")
+
+    def exporters(self, organisation: str) -> list[Exporter]:
+        return self._hub.call(questions.EXPORTERS, questions.Of(organisation))
 
     def bill_sources(self, organisation: str) -> list[BillSource]:
         return self._hub.call(questions.BILL_SOURCES, questions.Of(organisation))

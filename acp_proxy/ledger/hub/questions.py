@@ -11,6 +11,7 @@ from acp_proxy.core.plans import PlanChange, PlanState
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo, Sums, TurnTimes
 from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
+from acp_proxy.ledger.exports import Exporter
 from acp_proxy.ledger.hub.wire import Call, Done, Nothing, Plans
 from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.ledger.settings import Settings
@@ -228,6 +229,7 @@ RELAYED = Call("POST", "/v1/metrics/relayed", "Add what a proxy counted", Relaye
 CORRECT = Call("POST", "/v1/rows/corrections", "Put a row in the place of another", Correction, Done)
 CHECK = Call("GET", "/v1/ledger", "The ledger's version and size", Nothing, Check)
 REBUILD = Call("POST", "/v1/ledger/rebuild", "Recompute the running totals", Nothing, Done)
+EXPORTERS = Call("POST", "/v1/telemetry/exporters", "Who sends telemetry, and what waits", Of, list[Exporter])
 BILL_SOURCES = Call("POST", "/v1/bills/sources", "Providers whose bills are fetched", Of, list[BillSource])
 TABLES = Call("GET", "/v1/ledger/tables", "What a copy needs beside rows", Nothing, Table, streams=True)
 ADD_TO_TABLE = Call("POST", "/v1/ledger/tables", "Add what is not there yet", Table, Number)

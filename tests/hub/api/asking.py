@@ -90,6 +90,7 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         questions.MACHINES: questions.At(name, NOON),
         questions.EXPECT: questions.Expected(name, origin.agent, origin.team, "opus"),
         questions.RELAYED: questions.Relayed(name, "p1", 1, [Tally("messages", (None,), 0, 1, 0)], NOON),
+        questions.EXPORTERS: questions.Of(name),
         questions.BILL_SOURCES: questions.Of(name),
         questions.CHECK: wire.Nothing(),
         questions.AGENTS: wire.Nothing(),
