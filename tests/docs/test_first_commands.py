@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,33 @@ def clone(tmp_path: Path) -> Path:
     return copy_of_the_repository(tmp_path / "clone")
 
 
+@dataclass
+class Stranger:
+    """Who has typed the first command in a fresh clone."""
+
+    clone: Path
+    home: Path
+    first: str  # what it said first
+    was_ready: bool  # when it said that
+    status: int
+    out: str
+    err: str  # what it said after that
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Stranger:
+    directory = tmp_path_factory.mktemp("stranger")
+    clone, home = copy_of_the_repository(directory / "clone"), directory / "home"
+    with subprocess.Popen(
+        [clone / first_commands()[0]], env=bare(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as demo:
+        assert demo.stderr is not None
+        first = demo.stderr.readline()
+        ready = (clone / ".venv/bin/acp-proxy").exists()
+        out, err = demo.communicate(timeout=SECONDS)
+        return Stranger(clone, home, first, ready, demo.returncode, out, err)
+
+
 def test_the_first_block_has_one_command_to_try_it_and_one_to_test_it() -> None:
     assert first_commands() == ["scripts/demo", "scripts/test"]
 
@@ -34,39 +62,31 @@ def test_ci_runs_the_readmes_test_command() -> None:
     assert any(re.match(rf"{first_commands()[1]}( \||$)", line) for line in commands)
 
 
-def test_the_first_command_shows_a_metered_session_in_a_bare_environment(clone: Path, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [clone / first_commands()[0]],
-        env=bare(tmp_path / "home"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as demo:
-        assert demo.stderr is not None
-        first = demo.stderr.readline()
-        ready = (clone / ".venv/bin/acp-proxy").exists()
-        out, err = demo.communicate(timeout=SECONDS)
-    assert first.startswith("acp-proxy: making .venv")
-    assert not ready  # it says what it does before it does it
-    assert "installing acp-proxy" in err
-    assert demo.returncode == 0, err
-    assert "$ acp-proxy report --by turn" in out
-    assert "total" in out
-    assert (clone / ".venv/bin/acp-proxy").exists()
-    assert list((tmp_path / "home").rglob("*acp-proxy*")) == []  # nothing is left in the home directory
+@pytest.mark.xdist_group("stranger")
+def test_the_first_command_shows_a_metered_session_in_a_bare_environment(stranger: Stranger) -> None:
+    assert stranger.first.startswith("acp-proxy: making .venv")
+    assert not stranger.was_ready  # it says what it does before it does it
+    assert "installing acp-proxy" in stranger.err
+    assert stranger.status == 0, stranger.err
+    assert "$ acp-proxy report --by turn" in stranger.out
+    assert "total" in stranger.out
+    assert (stranger.clone / ".venv/bin/acp-proxy").exists()
+    assert list(stranger.home.rglob("*acp-proxy*")) == []  # nothing is left in the home directory
 
 
-def test_the_second_command_passes_tests_in_a_bare_environment(clone: Path, tmp_path: Path) -> None:
+@pytest.mark.xdist_group("stranger")
+def test_the_second_command_passes_tests_in_the_same_clone(stranger: Stranger) -> None:
+    """In the `.venv` that the first has made, to which it adds what tests need."""
     done = subprocess.run(
-        [clone / first_commands()[1], "tests/core/test_money.py"],
-        env=bare(tmp_path / "home"),
+        [stranger.clone / first_commands()[1], "tests/core/test_money.py"],
+        env=bare(stranger.home),
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.startswith("acp-proxy: making .venv")
+    assert done.stderr.startswith("acp-proxy: installing acp-proxy and the packages for: dev deploy")
 
 
 def python_without(directory: Path, *modules: str) -> None:
