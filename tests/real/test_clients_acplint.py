@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.real.clients import sdk_agent
+from tests.real.clients import SDK_AGENT
 from tests.real.clients.linting import QUICK, details, report, verdicts
 from tests.real.runs import PROXY
 
 RELAY = [*PROXY, "run", "--"]
-STRICT = [sys.executable, str(Path(sdk_agent.__file__))]
+STRICT = [sys.executable, SDK_AGENT]
 LENIENT = [sys.executable, "-m", "acp_proxy.demo_agent"]
 STREAMED = "session_update_schema_valid"  # acplint's name of the test that counts updates by their kind
 

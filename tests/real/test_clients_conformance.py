@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.clients import sdk_agent
+from tests.real.clients import SDK_AGENT
 from tests.real.clients.conformance import Record, Subject, record
 from tests.real.clients.judging import judged
 from tests.real.runs import PROXY
 
-AGENT = [sys.executable, str(Path(sdk_agent.__file__))]
+AGENT = [sys.executable, SDK_AGENT]
 
 
 @pytest.fixture

@@ -8,20 +8,20 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.agents.client import PATIENT
-from tests.real.clients import sdk_agent
-from tests.real.clients.sdk_agent import EverythingAgent
-from tests.real.clients.sdk_client import EverythingClient, Talk, everything, talk
+from tests.real.clients import SDK_AGENT
 from tests.real.runs import PROXY
+
+if TYPE_CHECKING:
+    from tests.real.clients.sdk_client import Talk
 
 pytestmark = pytest.mark.xdist_group("sdk")  # both talks are held once
 
-AGENT = [sys.executable, str(Path(sdk_agent.__file__))]
+AGENT = [sys.executable, SDK_AGENT]
 
 
 STOPPED = ["end_turn", "end_turn", "end_turn", "max_tokens", "max_turn_requests", "refusal"]
@@ -37,6 +37,8 @@ class Both:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    from tests.real.clients.sdk_client import EverythingClient, everything, talk
+
     environment = {"HOME": str(tmp_path_factory.mktemp("home")), "PATH": os.environ["PATH"]}
     direct = asyncio.run(talk(AGENT, environment, everything, EverythingClient()))
     relayed = asyncio.run(talk([*PATIENT, "run", "--", *AGENT], environment, everything, EverythingClient()))
@@ -53,6 +55,8 @@ def test_every_method_of_the_sdk_gives_the_same(both: Both) -> None:
 
 def test_every_method_of_the_agent_was_called(both: Both) -> None:
     """Its own account of it is the last answer, so that what an agent gets is compared above, too."""
+    from tests.real.clients.sdk_agent import EverythingAgent
+
     heard = {name for name, *_ in both.relayed.got[-1]["result"]["heard"] if isinstance(name, str)}
     methods = {name for name in vars(EverythingAgent) if not name.startswith("_")}
     assert heard == methods - {"on_connect"} | {"refused"}
