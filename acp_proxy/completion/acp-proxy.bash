@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options b0670cbed62695c2
+# Made by scripts/build-completion, of options 72dd5c4f7662586c
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants request requests approve deny simulate add set remove undo history)

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options ecbfaadd4298fdf8
+# Made by scripts/build-completion, of options bc3a0bb022d6ac96
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -126,7 +126,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
-complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l format -x -d 'with fields in braces: today, week, month, turns, tokens, budget, left, limit, used, resets, plan, last, last_tokens, agent, model, context; or json'
+complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l format -x -d 'with fields in braces: today, week, month, turns, tokens, budget, left, limit, used, resets, plan, requests, lent, last, last_tokens, agent, model, context; or json'
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a budget -d 'Budgets: what is left, and how to allow more for a while.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget' -s h -l help -d 'show this help message and exit'

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options ee566af1104e70d6
+# Made by scripts/build-completion, of options 63d8c2bdf7674e92
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -740,7 +740,7 @@ _shtab_acp_proxy_status_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
-  "--format=[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, plan, last, last_tokens, agent, model, context\; or json]:TEXT:"
+  "--format=[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, plan, requests, lent, last, last_tokens, agent, model, context\; or json]:TEXT:"
   "--json[exact figures, for programs]"
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 import time
@@ -72,27 +71,25 @@ def logout(url: str | None, environ: Mapping[str, str]) -> str:
     return "".join(lines) or "nobody is signed in at any hub\n"
 
 
-def whoami(url: str | None, environ: Mapping[str, str], *, as_json: bool) -> str:
-    """At one hub, or at all. Raises SignInError."""
+def whoami(url: str | None, environ: Mapping[str, str]) -> list[dict[str, object]]:
+    """Who is signed in at one hub, or at all, with what each says of them. Raises SignInError."""
     hubs = [each.hub for each in kept.all_hubs(environ)] if url is None else [hub_url(url)]
     if not hubs:
         by_token = f"; {VARIABLE} is set, name its hub" if environ.get(VARIABLE) else ": run acp-proxy login URL"
         raise SignInError(f"nobody is signed in at any hub{by_token}")
-    found = []
+    found: list[dict[str, object]] = []
     for hub in hubs:
         addresses = discovered(hub)
         found.append({"hub": hub, **who_is(addresses["userinfo_endpoint"], access_token(hub, environ=environ))})
-    if as_json:
-        return json.dumps(found, indent=2) + "\n"
-    return "".join(map(_line, found))
+    return found
 
 
-def _line(found: Mapping[str, object]) -> str:
+def in_words(found: Mapping[str, object]) -> str:
     from acp_proxy.text.figures import clean
 
     team = f", team {found['team']}" if found.get("team") else ""
     text = f"{found.get('user')}: {found.get('role')}{team}, {found.get('organisation')}, at {found['hub']}"
-    return f"{clean(text)}\n"
+    return clean(text)
 
 
 def _replace(

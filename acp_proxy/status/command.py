@@ -7,17 +7,24 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
 
 from acp_proxy.budget.current_user import here, own_subject
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load_to_answer
 from acp_proxy.config.files import expanded, user_file
 from acp_proxy.ledger import LedgerError, Tell, open_reader
+from acp_proxy.ledger.hub_address import is_hub
 from acp_proxy.ledger.places import is_shared, journal_directories, sqlite_path
 from acp_proxy.status import formats
 from acp_proxy.status.cache import keep, marked, say
 from acp_proxy.status.overview import Status, status
 from acp_proxy.text.figures import clean
-from acp_proxy.text.times import SECOND, Zone, day_after, system_zone
+from acp_proxy.text.times import SECOND, day_after, system_zone
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.hub.ledger import HubLedger
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
 _KEPT_REMOTE = 10 * SECOND  # a database does not tell that rows came
@@ -36,7 +43,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
         config = load_to_answer(options, environ)
         watched += marked(_ledger(config, environ))
         told = list[str]()
-        found = _found(config, system_zone(environ), told.append if "ledger" in options else None)
+        found = _found(config, environ, told.append if "ledger" in options else None)
     except (ConfigError, LedgerError) as error:
         return clean(str(error))
     text = _rendered(found, form)
@@ -49,9 +56,22 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
     return None
 
 
-def _found(config: Config, zone: Zone, tell: Tell | None) -> Status:
+def _found(config: Config, environ: Mapping[str, str], tell: Tell | None) -> Status:
+    zone = system_zone(environ)
     with closing(open_reader(config.ledger.url, tell=tell)) as ledger:
-        return status(ledger, config, own_subject(config, _place(config)), zone, time.time_ns())
+        now = time.time_ns()
+        if not is_hub(config.ledger.url):
+            return status(ledger, config, own_subject(config, _place(config)), zone, now)
+        from acp_proxy.budget.central import known
+        from acp_proxy.policy.borrowed import borrowed
+        from acp_proxy.status import at_hub
+
+        at = known(ledger, config, here())  # whose budgets may need a project is not known before
+        config = replace(config, budgets=tuple(at.budgets), plan_budgets=tuple(at.plan_budgets))
+        found = status(ledger, config, at.own, zone, now)
+        asked = cast("HubLedger", ledger).requests(own=True)
+        lent = borrowed(config.ledger.url, at.own.user, environ, now)
+        return replace(found, requests=tuple(at_hub.news(asked, now)), lent=tuple(lent))
 
 
 def _place(config: Config) -> Path | None:

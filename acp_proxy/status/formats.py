@@ -52,6 +52,8 @@ def as_line(status: Status) -> str:
     if values["plan"] != UNKNOWN:
         parts.append(values["plan"])
     parts += _of_plan_budgets(status.plan_standings)
+    if status.requests:
+        parts.append(values["requests"])
     return " · ".join(parts) + "\n"
 
 
@@ -81,9 +83,21 @@ def as_json(status: Status) -> str:
             "budgets": [described(standing) for standing in status.standings],
             "plans": [described_plan(state, status.at) for state in status.plans],
             "plan_budgets": [described_standing(standing) for standing in status.plan_standings],
+            **_of_hub(status),
             "last_turn": described_line(turn_line(last)) if last else None,
         }
     )
+
+
+def _of_hub(status: Status) -> dict[str, object]:
+    if not (status.requests or status.lent):
+        return {}
+    from acp_proxy.status import at_hub
+
+    return {
+        "requests": [at_hub.described(each) for each in status.requests],
+        "lent": [at_hub.described_loan(each) for each in status.lent],
+    }
 
 
 def _fields(form: str) -> Iterator[tuple[str | None, str]]:
@@ -116,6 +130,11 @@ def _values(status: Status) -> dict[str, str]:
         }
     if status.plans:
         values["plan"] = _plans(status)
+    if status.requests or status.lent:
+        from acp_proxy.status import at_hub
+
+        values["requests"] = " · ".join(at_hub.in_short(status.requests)) or UNKNOWN
+        values["lent"] = at_hub.lent_in_short(status.lent) or UNKNOWN
     return values | (_of_turn(status.last) if status.last else {})
 
 

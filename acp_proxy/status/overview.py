@@ -22,7 +22,9 @@ from acp_proxy.text.times import Zone, begin_of, day_after, zone_info
 
 if TYPE_CHECKING:
     from acp_proxy.core.budget.plan_limits import PlanStanding
+    from acp_proxy.core.budget.requests import MoreRequest
     from acp_proxy.ledger.budgets import BudgetReader
+    from acp_proxy.policy.borrowed import Borrowed
 
 FIELDS: Mapping[str, str] = {
     "today": "what was spent since midnight",
@@ -36,6 +38,8 @@ FIELDS: Mapping[str, str] = {
     "used": "how much of it is used, in percent",
     "resets": "when it resets",
     "plan": "windows of the plan: how much of each is used, and until when",
+    "requests": "at a hub: requests for more that wait, or were decided on within a day",
+    "lent": "what a hub has lent to this machine",
     "last": "what the last turn cost",
     "last_tokens": "how many tokens it took",
     "agent": "its agent",
@@ -64,6 +68,8 @@ class Status(Struct, frozen=True):
     last: Row | None
     plans: tuple[PlanState, ...] = ()
     plan_standings: tuple[PlanStanding, ...] = ()  # of budgets on them
+    requests: tuple[MoreRequest, ...] = ()  # for more, at a hub: those that wait or were decided on lately
+    lent: tuple[Borrowed, ...] = ()  # by a hub, to this machine
 
     @property
     def tightest(self) -> Standing | None:

@@ -17,9 +17,12 @@ from acp_proxy.hub.identity import Identity
 from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.hub.policy import Changes
+from acp_proxy.ledger.hub.wallet import Wallet, steady
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.policy import understood
-from acp_proxy.text.times import zone_info
+from acp_proxy.policy.borrowed import borrowed
+from acp_proxy.status.at_hub import in_lines, news
+from acp_proxy.text.times import zone, zone_info
 from harness import hub
 from harness.rows import ALICE, line, row
 from tests.ledger.warned import Warnings
@@ -283,6 +286,51 @@ def test_what_is_lent_is_told_of_ones_own_machines_and_to_who_sees_all_of_everyb
         assert {name: found_by[name]["lent"] for name in lent} == lent
         assert found_by["pool"]["held"] == "5"
     assert "of it lent" in typed("alice", "list")[1]
+
+
+def test_the_status_has_budgets_of_the_hub_and_what_became_of_requests(typed: Typed) -> None:
+    """Also where this machine calls its user otherwise than the hub does."""
+    typed("root", "add", "seats", "--amount", "2", "--window", "day", "--per", "user")
+    assert typed("alice", command="status")[1].startswith("$1.25 today · $0.25 over mine · ")
+    found = json.loads(typed("alice", "--json", command="status")[1])["budgets"]
+    assert [(each["name"], each["layer"], each["left"]) for each in found] == [
+        ("mine", "user", "-0.25"),
+        ("seats", "hub", "0.75"),
+    ]
+    typed("alice", "request", "seats", "--amount", "5", "--reason", "the release")
+    assert typed("alice", "--json", command="status")[1].count('"pending"') == 1
+    (asked,) = json.loads(typed("root", "requests", "--json")[1])["requests"]
+    assert typed("alice", "--format", "{requests}", command="status")[1] == "1 request for more waits\n"
+    typed("root", "approve", str(asked["id"]), "--amount", "3", "--for", "2d")
+    (found,) = json.loads(
+        typed("alice", "--format=json", "--config", "~/.config/acp-proxy/config.toml", command="status")[1]
+    )["requests"]
+    assert (found["state"], found["granted"], found["by"]) == ("approved", "3", "root")
+
+
+def test_who_asks_who_they_are_is_told_of_their_requests_and_of_what_is_lent(
+    typed: Typed, url: str, tmp_path: Path
+) -> None:
+    typed("root", *SEATS)
+    typed("alice", "request", "seats", "--amount", "5", "--reason", "the release")
+    key = '["hub","seats","day","USD",0,{"organisation":"default","user":"alice"}]'
+    wallet = Wallet(url, tmp_path / ".local/state/acp-proxy/hubs")
+    assert wallet.ask_for("lease-1") == ()
+    wallet.whose = "alice"
+    wallet.take("lease-1", {key: 1_500_000_000}, steady(), 3600 * 10**9, ())
+    now = time.time_ns()
+    (lent,) = borrowed(url, "alice", {"HOME": str(tmp_path)}, now)
+    assert (lent.budget, lent.layer, lent.amount, lent.unit) == ("seats", "hub", 1_500_000_000, "USD")
+    assert borrowed(url, "bob", {"HOME": str(tmp_path)}, now) == []
+    assert typed("alice", "--format", "{lent}", command="status")[1] == "$1.50 of seats\n"
+    with closing(
+        HubLedger(url, time.time_ns, patience=5, warn=Warnings(), journals=(), authorization=lambda _: "Bearer alice")
+    ) as hub:
+        asked, said = in_lines(news(hub.requests(own=True), now), [lent], zone("UTC"))
+    assert asked.startswith("asked for $5.00 more of seats, ")
+    assert asked.endswith(": pending")
+    assert said.startswith("lent to this machine until ")
+    assert said.endswith(": $1.50 of seats")
 
 
 def test_without_a_hub_there_is_no_history_and_the_file_is_named(

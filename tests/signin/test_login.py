@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import threading
@@ -29,9 +28,10 @@ def test_a_machine_is_signed_in_and_tells_who_it_is(hub: Served, environ: dict[s
     said = command.login(command.Asked(hub.url, store="file", browser=False), environ, person.reads)
     assert said == f"signed in as alice at {hub.url}; the token is kept in a file that only you can read\n"
     assert "Let it in only if you began this yourself" in person.seen[0]
-    assert command.whoami(None, environ, as_json=False) == f"alice: developer, team core, acme, at {hub.url}\n"
-    (found,) = json.loads(command.whoami(hub.url, environ, as_json=True))
-    assert (found["user"], found["role"], len(found["machine"])) == ("alice", "developer", 16)
+    (found,) = command.whoami(None, environ)
+    assert command.in_words(found) == f"alice: developer, team core, acme, at {hub.url}"
+    (found,) = command.whoami(hub.url, environ)
+    assert (found["user"], found["role"], len(str(found["machine"]))) == ("alice", "developer", 16)
 
 
 def test_what_is_kept_is_for_nobody_else(hub: Served, environ: dict[str, str]) -> None:
@@ -160,7 +160,8 @@ def test_a_program_has_its_token_from_the_environment(hub: Served, environ: dict
     token = token_of(hub, "ci", "service")
     by_variable = environ | {"ACP_PROXY_HUB_TOKEN": token}
     assert access_token(hub.url, environ=by_variable) == token
-    assert "ci: service" in command.whoami(hub.url, by_variable, as_json=False)
+    (found,) = command.whoami(hub.url, by_variable)
+    assert (found["user"], found["role"]) == ("ci", "service")
     with pytest.raises(SignInError, match="the token in ACP_PROXY_HUB_TOKEN is refused"):
         access_token(hub.url, rejected=token, environ=by_variable)
 

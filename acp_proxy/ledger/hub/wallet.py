@@ -83,6 +83,11 @@ class Wallet:
             return True
         return lease.is_due(accounts, self._boot, self._clock(), self._left_behind([lease]))
 
+    def lease(self) -> Lease | None:
+        """The one that may be spent of now."""
+        found = self._read().current
+        return found if found is not None and found.holds(self._boot, self._clock()) else None
+
     def left_behind(self) -> dict[Owner, list[str]]:
         """Turns that processes have drawn for which are gone, by these."""
         found: dict[Owner, list[str]] = {}
