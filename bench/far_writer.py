@@ -23,7 +23,8 @@ from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from bench.accounts import HOLD, accounts
 
 _OF_A_SESSION = 20  # turns
-_PAUSE = 0.05  # seconds between two turns of one who only looks how long others keep them waiting
+# Seconds between two turns of one who looks how long others keep them waiting, and of people.
+_PAUSES = {"look": 0.05, "people": 0.5}
 
 
 class Writer:
@@ -58,8 +59,7 @@ class Writer:
             if time.monotonic() >= ends:
                 self.turns -= 1
                 return
-            if kind == "look":
-                time.sleep(_PAUSE)
+            time.sleep(_PAUSES.get(kind, 0))
 
 
 def main() -> None:
@@ -74,6 +74,8 @@ def main() -> None:
         for _ in range(3):  # what its first turn alone has to do, and statements that are prepared when they come again
             writer.turn(held=kind != "rows")
         is_ready()
+        if kind == "people":  # they do not all press Enter at once
+            time.sleep(_PAUSES[kind] * (int(number) % 16) / 16)
         writer.go_on(kind, float(seconds))
         json.dump({"turns": writer.turns, "waits": writer.waits}, sys.stdout)
 

@@ -135,9 +135,9 @@ def linked(port: int, delay: int) -> Iterator[int]:
 
 
 def started(
-    stack: ExitStack, commands: Sequence[Sequence[str]], tree: Path, environ: Mapping[str, str]
+    stack: ExitStack, commands: Sequence[Sequence[str]], tree: Path, environ: Mapping[str, str], *, wait: bool = True
 ) -> list[subprocess.Popen[str]]:
-    """Processes that have said that they are ready."""
+    """Processes that have said that they are ready, unless others are to be started meanwhile."""
     processes = []
     for command in commands:
         process = subprocess.Popen(
@@ -145,9 +145,15 @@ def started(
         )
         stack.callback(process.kill)
         processes.append(stack.enter_context(process))
+    if wait:
+        ready(processes)
+    return processes
+
+
+def ready(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Waits until each has said so."""
     for process in processes:
         until_ready(process)
-    return processes
 
 
 def until_ready(process: subprocess.Popen[str]) -> None:

@@ -19,6 +19,7 @@ from acp_proxy.core.notice import Notice
 from acp_proxy.hub.api import TERMS, Api
 from acp_proxy.hub.api.claims import ByToken, Claims
 from acp_proxy.hub.api.problems import RefusedError
+from acp_proxy.hub.connections import HubConnection
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.ledger import Query, Row, Warn
@@ -126,7 +127,9 @@ def served(application: Starlette, port: int = 0) -> Iterator[int]:
     """The port at which an application answers."""
     with socket.create_server(("127.0.0.1", port)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        server = uvicorn.Server(uvicorn.Config(application, log_config=None, lifespan="off", access_log=False))
+        server = uvicorn.Server(
+            uvicorn.Config(application, http=HubConnection, log_config=None, lifespan="off", access_log=False)
+        )
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
         thread.start()
         try:

@@ -204,7 +204,7 @@ class SqlLedger(SqlReader):
         found: dict[int, Held] = {}
         together = Together(prompts if self.dialect.remote else (), self.dialect)
         if len(together) > 1:
-            with suppress(RowRefusedError):  # of one: which, is found out one by one
+            with suppress(RowRefusedError, NotAsAssumedError):  # because of one: which, is found out one by one
                 for number, taking, held in together.held(self._write(partial(together.ask, self._lock))):
                     found[number] = self._opened(prompts[number].turn, taking, held)
         return [found.get(number) or self._held(prompt) for number, prompt in enumerate(prompts)]

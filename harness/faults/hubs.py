@@ -64,6 +64,10 @@ class HubProcess:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
         assert until(self._answers), self._log.read_text()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process else 0
+
     def kill(self) -> None:
         if self._process is not None:
             self._process.kill()

@@ -105,6 +105,13 @@ class Taking:
         standings = tuple(question.answered(rows)[0].standings)
         return Held(decide(standings, self._sizes), standings)
 
+    def held_of(self, standings: tuple[Standing, ...]) -> Held:
+        """What is held of accounts that have so much left, when a server was certain of it."""
+        return Held(decide(standings, self._sizes), standings)
+
+    def admission(self, holds: Sequence[tuple[Account, int]]) -> list[Insert]:
+        return self._admission(holds, self._until, watched=True)
+
     def opened(self, held: Held) -> Opened | None:
         """What is known of the turn from now on, if it was admitted just now."""
         if not (held.admitted and self._is_new):
@@ -114,6 +121,25 @@ class Taking:
 
     def _admission(self, holds: Sequence[tuple[Account, int]], until: int, *, watched: bool) -> list[Insert]:
         return _admission(self._open_turn, _hold_values(self._turn, holds), until, self.accounts, watched=watched)
+
+
+def inserted_together(
+    takings: Sequence[tuple[Taking, Sequence[tuple[Account, int]]]], dialect: Dialect
+) -> Iterator[Statement]:
+    """What several turns hold that are admitted at once, as few statements."""
+    decided: list[tuple[Account, Decision]] = [(account, "allow") for _, holds in takings for account, _ in holds]
+    for table, rows, conflict in counting(decided):
+        yield from insertions(table, rows, conflict)
+    of_each = [taking.admission(holds) for taking, holds in takings]
+    ahead, clock = dialect.ahead()
+    opened = [row for inserts in of_each for table, rows, _ in inserts if table == "open_turn" for row in rows]
+    marks = ["?"] * len(opened[0])
+    marks[_EXPIRES_AT] = f"CAST(? AS BIGINT) + {ahead}"
+    values = ", ".join([f"({', '.join(marks)})"] * len(opened))
+    with_clock = [value for row in opened for value in (*row[: _EXPIRES_AT + 1], *clock, *row[_EXPIRES_AT + 1 :])]
+    yield f"INSERT INTO open_turn VALUES {values}{_UNLESS_THERE}", with_clock
+    held = [row for inserts in of_each for table, rows, _ in inserts if table == "hold" for row in rows]
+    yield from insertions("hold", held, _UNLESS_THERE)
 
 
 def admission_of(turn: OpenTurn, holds: Sequence[tuple[Account, int]], until: int, accounts: str) -> list[Insert]:

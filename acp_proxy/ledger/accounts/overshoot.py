@@ -103,10 +103,20 @@ def _watch_all(run: Run, organisation: str, dialect: Dialect) -> None:
         run(_WATCH, (organisation,))
 
 
-def none_of(row: Row, accounts: str, dialect: Dialect) -> Iterator[Statement]:
-    """Fails where some account of a turn that ends may exceed its limit if all holds are spent."""
-    if concerned := read_accounts(accounts):
-        yield headroom.refuted(_question(concerned, row, dialect), [0] * len(concerned))
+def none_of(ended: Sequence[tuple[Row, str]], dialect: Dialect) -> Iterator[Statement]:
+    """Fails where some account of turns that end may exceed its limit if all holds are spent; each is asked for once.
+
+    Grants say nothing here, so that it is the same when each of the turns ended.
+    """
+    concerned: dict[tuple[str, Account], Row] = {}
+    for row, accounts in ended:
+        concerned |= dict.fromkeys(((row.origin.organisation, each) for each in read_accounts(accounts)), row)
+    for organisation in sorted({of for of, _ in concerned}):
+        some = [account for of, account in concerned if of == organisation]
+        last = max(
+            (row for (of, _), row in concerned.items() if of == organisation), key=lambda row: row.entry.ended_at
+        )
+        yield headroom.refuted(_question(some, last, dialect), [0] * len(some))
 
 
 class Told:

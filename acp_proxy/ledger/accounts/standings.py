@@ -47,16 +47,25 @@ _WITHIN = "(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 class Question:
     """A query for accounts of one organisation, built before its transaction, because other writers wait for that.
 
-    `now` is when grants must be in force, and holds that expired by then, or by `expired_at`, do not count.
+    `now` is when grants must be in force, and holds that expired by then, or by `expired_at`, do not count. Of turns
+    that are `new` it asks whether they are.
     """
 
     def __init__(
-        self, accounts: Sequence[Account], now: int, dialect: Dialect, turn: str = "", *, expired_at: int | None = None
+        self,
+        accounts: Sequence[Account],
+        now: int,
+        dialect: Dialect,
+        turn: str = "",
+        *,
+        expired_at: int | None = None,
+        new: Sequence[str] = (),
     ) -> None:
         self.accounts = accounts
         self._now = now
         self.dialect = dialect
         self._others = list(_others(accounts, now, dialect, turn, now if expired_at is None else expired_at))
+        self._others += _known(organisation_of(accounts[0]), new) if new else ()
         self._kept = list(map(kept_of, accounts))
         self._by_key: dict[str, list[int]] = {}  # several turns may ask for one account
         for index, account in enumerate(accounts):
@@ -159,6 +168,13 @@ def _others(accounts: Sequence[Account], now: int, dialect: Dialect, turn: str, 
         if dialect.clock is not None:
             ahead, values = dialect.ahead()
             yield f"SELECT {columns('ahead', nano=ahead)}", values
+
+
+def _known(organisation: str, turns: Sequence[str]) -> Iterator[Statement]:
+    """Whether some of these turns are there already, or run."""
+    some = f"IN ({', '.join('?' * len(turns))})"
+    yield f"SELECT {columns('booked')} FROM turn WHERE org_id = ? AND id {some}", [organisation, *turns]
+    yield f"SELECT {columns('booked')} FROM open_turn WHERE org_id = ? AND turn {some}", [organisation, *turns]
 
 
 class _Sums(Struct):

@@ -1,17 +1,22 @@
-"""Prompts of several that ask at one moment: a server that is certain holds for all of them in one transaction."""
+"""Prompts of several that ask at one moment: a server that is certain holds for all of them in one transaction.
+
+What is spent and held of an account is added up once for all who want some of it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from acp_proxy.core.budget import Account
+from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ledger import OpenTurn
-from acp_proxy.ledger.accounts.holding import Taking
+from acp_proxy.ledger.accounts import headroom
+from acp_proxy.ledger.accounts.holding import Taking, inserted_together
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import Held
 from acp_proxy.ledger.dialects import Dialect
@@ -34,35 +39,70 @@ class Together:
     """Those of one organisation for which a server can hold at once. Others are asked for one by one."""
 
     def __init__(self, prompts: Sequence[Prompt], dialect: Dialect) -> None:
-        of_one = prompts[0].turn.origin.organisation if prompts else ""
-        found = [
-            (number, *_prepared(prompt, dialect))
-            for number, prompt in enumerate(prompts)
-            if prompt.wants and prompt.turn.origin.organisation == of_one
-        ]
-        # In the order of what they lock, as everybody does who locks several.
-        self._asked = sorted(
-            (each for each in found if not each[1].is_denied),
-            key=lambda each: (sorted(account.key for account in each[2].accounts), each[0]),
-        )
+        self._dialect = dialect
+        self._accounts: dict[str, Account] = {}
+        self._prompts: dict[int, tuple[Prompt, Taking]] = {}
+        turns = set[str]()
+        for number, prompt in enumerate(prompts):
+            taking = Taking(prompt.turn, prompt.wants, prompt.until, unpriced=prompt.unpriced)
+            is_like = prompt.turn.origin.organisation == prompts[0].turn.origin.organisation
+            if is_like and prompt.turn.id not in turns and not taking.is_denied and self._take(prompt):
+                turns.add(prompt.turn.id)
+                self._prompts[number] = prompt, taking
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._prompts)
 
-    def ask(self, lock: Lock, run: Run) -> list[list[tuple[Any, ...]]]:
-        """Each statement sees what those before it hold."""
-        lock(run, [account for _, _, question in self._asked for account in question.accounts])
-        return run.each([taking.at_once(question) for _, taking, question in self._asked], last=True)
+    def _take(self, prompt: Prompt) -> bool:
+        """Whether its accounts are those of the others, as far as they are called the same."""
+        wanted = {account.key: account for account, _ in prompt.wants}
+        if not wanted or len(wanted) < len(prompt.wants) or any(account.moves for account in wanted.values()):
+            return False
+        if any(self._accounts.get(key, account) != account for key, account in wanted.items()):
+            return False  # of another limit, or another interval
+        self._accounts |= wanted
+        return True
 
-    def held(self, answers: Sequence[list[tuple[Any, ...]]]) -> Iterator[tuple[int, Taking, Held]]:
-        """By their numbers, those for which the server was certain."""
-        for (number, taking, question), rows in zip(self._asked, answers, strict=True):
-            held = taking.admitted(question, rows)
-            if held is not None:
-                yield number, taking, held
+    def ask(self, lock: Lock, run: Run) -> list[tuple[Any, ...]]:
+        """What was found, for `held`. Raises NotAsAssumedError where it is not certain that all of it fits."""
+        prompts = [prompt for prompt, _ in self._prompts.values()]
+        accounts = list(self._accounts.values())
+        needs = Counter[str]()
+        for prompt in prompts:
+            needs.update({account.key: _most(size) for account, size in prompt.wants})
+        question = self._question(prompts, accounts)
+        lock(run, accounts)
+        return run.each(
+            [
+                question.asked,
+                headroom.refuted(question, [needs[account.key] for account in accounts]),
+                *inserted_together(
+                    [
+                        (taking, [(each, _most(size)) for each, size in prompt.wants])
+                        for prompt, taking in self._prompts.values()
+                    ],
+                    self._dialect,
+                ),
+            ],
+            last=True,
+        )[0]
+
+    def held(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Taking, Held]]:
+        """By their numbers. To each, what those before it hold is held."""
+        accounts = list(self._accounts.values())
+        prompts = [prompt for prompt, _ in self._prompts.values()]
+        found, _ = self._question(prompts, accounts).answered(rows)
+        standings: dict[str, Standing] = {each.account.key: each for each in found.standings}
+        for number, (prompt, taking) in self._prompts.items():
+            yield number, taking, taking.held_of(tuple(standings[account.key] for account, _ in prompt.wants))
+            for account, size in prompt.wants:
+                standing = standings[account.key]
+                standings[account.key] = replace(standing, held=standing.held + _most(size))
+
+    def _question(self, prompts: Sequence[Prompt], accounts: Sequence[Account]) -> Question:
+        now, turns = max(prompt.now for prompt in prompts), [prompt.turn.id for prompt in prompts]
+        return Question(accounts, now, self._dialect, new=turns)
 
 
-def _prepared(prompt: Prompt, dialect: Dialect) -> tuple[Taking, Question]:
-    accounts = list(map(itemgetter(0), prompt.wants))
-    taking = Taking(prompt.turn, prompt.wants, prompt.until, unpriced=prompt.unpriced)
-    return taking, Question(accounts, prompt.now, dialect, prompt.turn.id)
+def _most(size: HoldSize) -> int:
+    return max(size.wanted, size.floor)

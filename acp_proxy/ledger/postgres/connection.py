@@ -35,7 +35,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         super().__init__(pgconn)
         self.adapters.register_loader(_NUMERIC, _Whole)
-        self._seen: set[str] = set()
+        self._seen: set[int] = set()  # hashes: what is asked for many is long, and of many lengths
         self._names: dict[str, bytes] = {}  # of what is prepared
 
     def journey(
@@ -96,7 +96,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         """For each answer that will come whether it is of a statement that is prepared then, and its name."""
         name = self._names.get(sql)
         prepared = list[tuple[str, bytes] | None]()
-        if name is None and sql in self._seen and self.prepares and len(self._names) < _STATEMENTS:
+        text = hash(sql)
+        if name is None and text in self._seen and self.prepares and len(self._names) < _STATEMENTS:
             # As nobody else names one: a pooler that is not recognised could lead to another's.
             name = f"acp_proxy_{uuid4().hex}".encode()
             self.pgconn.send_prepare(name, _numbered(sql))
@@ -104,7 +105,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         if name:
             self.pgconn.send_query_prepared(name, values)
         else:
-            self._seen.add(sql)
+            self._seen.add(text)
             self.pgconn.send_query_params(_numbered(sql), values)
         return [*prepared, None]
 

@@ -72,8 +72,7 @@ def ends(rows: Sequence[Row], known: Known, dialect: Dialect) -> Iterator[Statem
         if len(others) < len(turns):
             yield from holding.ends(organisation, turns)
     yield from of_unpriced(rows)
-    for row in ordered:
-        if opened := known.turns.get(row.entry.id):
-            extra = holding.beyond(opened.holds, row)
-            yield from holding.surcharges(row, extra)
-            yield from overshoot.none_of(row, opened.accounts, dialect)
+    ended = [(row, opened) for row in ordered if (opened := known.turns.get(row.entry.id))]
+    for row, opened in ended:
+        yield from holding.surcharges(row, holding.beyond(opened.holds, row))
+    yield from overshoot.none_of([(row, opened.accounts) for row, opened in ended], dialect)
