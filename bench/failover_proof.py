@@ -14,14 +14,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, get_args
 
 import psycopg
 
-from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger import LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.places import journal_directories
 from bench.accounts import HOLD, accounts
 from harness.cluster.cluster import Cluster, Way, started
@@ -90,7 +90,7 @@ def prove(trial: Trial, cluster: Cluster, database: str, directory: Path, chance
     """One round against an empty ledger; `directory` is for journals and notes."""
     cluster.create(database)
     url = cluster.url(database, trial.way)
-    open_ledger(url, journals=()).close()
+    until(lambda: _opens(url), "a ledger")
     outcome = Outcome(trial)
     with ExitStack() as stack:
         writers = [stack.enter_context(_writer(url, directory, number, trial.cap)) for number in range(trial.writers)]
@@ -144,14 +144,26 @@ _HAPPENINGS: dict[Happening, Callable[[Cluster, random.Random], float]] = {
 }
 
 
+def _opens(url: str) -> bool:
+    """On a busy machine a leader may lose its place at any time."""
+    with suppress(LedgerUnavailableError):
+        open_ledger(url, journals=()).close()
+        return True
+    return False
+
+
 def _until_booked(url: str, turns: int, chance: random.Random) -> None:
     """Returns at some moment after so many turns are booked."""
-    with closing(psycopg.connect(url, autocommit=True, prepare_threshold=None)) as connection:
-        until(
-            lambda: connection.execute("SELECT count(*) >= %s FROM turn", (turns,)).fetchall() == [(True,)],
-            "turns",
-            within=300,
-        )
+
+    def booked() -> bool:
+        with (
+            suppress(psycopg.OperationalError),
+            closing(psycopg.connect(url, autocommit=True, prepare_threshold=None)) as connection,
+        ):
+            return connection.execute("SELECT count(*) >= %s FROM turn", (turns,)).fetchall() == [(True,)]
+        return False
+
+    until(booked, "turns", within=300)
     time.sleep(chance.uniform(0, 0.2))
 
 
