@@ -58,6 +58,7 @@ Identify = Callable[[str | None, int], Awaitable[Identity]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 AtDesk = Callable[[SqlLedger], Desk]  # once a ledger is there
 
+MOST_UNDER_WAY = 16 * LARGEST_BODY  # bytes of all bodies that are read at one moment: slow clients keep theirs long
 _QUIET = 10 * 10**9  # ns
 
 
@@ -84,6 +85,7 @@ class Api:
         self._lease = lease
         self._told: dict[str, int] = {}  # when each event was logged last
         self._url = url.rstrip("/")
+        self._under_way = 0  # bytes of bodies that have not come to their end
         self._gathered = {
             each.call.path: Gathering(ledgers.ask_first, _answering(each.together)) for each in ANSWERS if each.together
         }
@@ -127,7 +129,7 @@ class Api:
             raise RefusedError(403, f"expected the role {' or '.join(answer.roles)}, not {who.role}")
         if not (who.may("meter") or (who.may("read") and not answer.writes)):
             raise RefusedError(403, f"this token is good for {', '.join(who.scopes)} only")
-        asked = await _asked(answer.call, request)
+        asked = await self._asked(answer.call, request)
         claims, now, match = self._claims(who), self._clock(), request.headers.get("if-match")
 
         def desk(ledger: SqlLedger) -> Desk:
@@ -149,6 +151,41 @@ class Api:
         if isinstance(given, Tagged):
             return _tagged(given, request)
         return Response(msgspec.json.encode(given), media_type="application/json")
+
+    async def _asked(self, call: Call[Any, Any], request: Request) -> Any:
+        """What is asked: by the path, and the body or where a call has none the query. Raises RefusedError."""
+        if call.asks is Nothing:
+            return Nothing()
+        try:
+            if call.method in WITHOUT_BODY:
+                body = msgspec.json.encode(_query(request) | request.path_params)
+            else:
+                body = await self._body(request)
+                if request.path_params:
+                    fields = json_decoder(dict[str, Any]).decode(body)
+                    body = msgspec.json.encode(fields | request.path_params)
+            return json_decoder(call.asks).decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise RefusedError(400, " ".join(str(error).split())) from error
+
+    async def _body(self, request: Request) -> bytes:
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type != "application/json":  # which no form of another site can send
+            raise RefusedError(415, "expected application/json")
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                self._under_way += len(chunk)
+                if self._under_way > MOST_UNDER_WAY:
+                    raise RefusedError(503, "too much is sent at this moment; the same call may succeed later")
+                if len(body) > LARGEST_BODY:
+                    raise RefusedError(413, f"expected at most {LARGEST_BODY // 2**20} MiB")
+        except ClientDisconnect as error:
+            raise RefusedError(400, "the request ended too early") from error
+        finally:
+            self._under_way -= len(body)
+        return bytes(body)
 
     async def _lines(self, question: Callable[[SqlLedger], Any]) -> AsyncIterator[bytes]:
         """The last one is empty: without it the answer was cut."""
@@ -204,39 +241,7 @@ async def _begun(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     return all_of_them()
 
 
-async def _asked(call: Call[Any, Any], request: Request) -> Any:
-    """What is asked: by the path, and the body or where a call has none the query. Raises RefusedError."""
-    if call.asks is Nothing:
-        return Nothing()
-    try:
-        if call.method in WITHOUT_BODY:
-            body = msgspec.json.encode(_query(request) | request.path_params)
-        else:
-            body = await _body(request)
-            if request.path_params:
-                fields = json_decoder(dict[str, Any]).decode(body)
-                body = msgspec.json.encode(fields | request.path_params)
-        return json_decoder(call.asks).decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusedError(400, " ".join(str(error).split())) from error
-
-
 def _query(request: Request) -> dict[str, Any]:
     """A name that ends with brackets has all its values, any other the last."""
     query = request.query_params
     return {name: query.getlist(name) if name.endswith("[]") else query[name] for name in query}
-
-
-async def _body(request: Request) -> bytes:
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type != "application/json":  # which no form of another site can send
-        raise RefusedError(415, "expected application/json")
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > LARGEST_BODY:
-                raise RefusedError(413, f"expected at most {LARGEST_BODY // 2**20} MiB")
-    except ClientDisconnect as error:
-        raise RefusedError(400, "the request ended too early") from error
-    return bytes(body)
