@@ -141,3 +141,18 @@ def test_a_stream_that_breaks_off_within_a_huge_line_ends_it_with_an_empty_part(
     framer.feed(b"0123456789")
     assert framer.finish() == [Part(b"", last=True)]
     assert framer.finish() == []
+
+
+def test_a_huge_line_may_begin_before_it_is_fed() -> None:
+    framer = Framer(lambda head: head.startswith(b"x"), LIMIT)
+    for chunk in (b"x" * LIMIT, b"x" * LIMIT + b"\n", b"y" * (LIMIT + 1)):
+        assert not framer.begins(chunk)
+    assert framer.feed(b"ab") == []
+    assert not framer.begins(b"x" * (LIMIT + 1))  # within a line
+    assert framer.feed(b"c\n") == [b"abc\n"]
+    assert framer.begins(b"x" * (LIMIT + 1))
+    assert not framer.begins(b"x" * (LIMIT + 1))
+    assert framer.feed(b"more") == [Part(b"more", last=False)]
+    assert framer.feed(b"end\nnext\n") == [Part(b"end\n", last=True), b"next\n"]
+    assert framer.begins(b"x" * (LIMIT + 1))
+    assert framer.finish() == [Part(b"", last=True)]
