@@ -200,3 +200,21 @@ def test_of_recorded_lines_nothing_is_claimed_that_the_decoder_does_not_say(path
         line = record["raw"].encode() + b"\n"
         if record["dir"] == "a2c" and not agrees(template, line):
             template.learn(line, peek_line(line))
+
+
+@each_of([[5], [0], [39], [5, 6], [38, 39], [0, 1]])
+def test_a_run_is_sifted_into_what_is_alike_and_what_may_be_something_else(places: list[int]) -> None:
+    template, lines = learned(chunk("a")), [chunk(f"{number}") for number in range(40)]
+    for other in (b"short\n", chunk("a").replace(b"_message_", b"_thought_")):
+        for place in places:
+            lines[place] = other
+        pieces = list(template.sift(b"".join(lines)))
+        assert b"".join(piece for piece, _ in pieces) == b"".join(lines)
+        assert all(piece for piece, _ in pieces)
+        assert [piece for piece, measured in pieces if measured is None] == [other] * len(places)
+        assert sum(measured[0] for _, measured in pieces if measured is not None) == 40 - len(places)
+
+
+def test_only_updates_of_sessions_are_known() -> None:
+    assert learned(chunk("a").replace(b"session/update", b"session/other_")).session is None
+    assert learned(chunk("a")).session == "s"

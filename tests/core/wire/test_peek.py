@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_key, parse
+from acp_proxy.core.jsonrpc import BATCH, Notification, Pairing, Request, Response, id_key, parse
 from acp_proxy.core.wire.long_lines import may_stream, meta_in_tail, peek_head
 from acp_proxy.core.wire.peek import (
+    NO_MESSAGE,
     Peek,
     decode_envelopes,
     decode_run,
@@ -166,3 +167,8 @@ def test_usage_at_the_end_of_a_long_update_is_found() -> None:
     assert meta_in_tail(tail) == {"usage": {"inputTokens": 5}}
     assert meta_in_tail(b'AAAA"}}}}\n') is None
     assert meta_in_tail(b'"_meta":{"cut') is None
+
+
+def test_what_begins_as_an_array_of_objects_may_be_several_messages_and_a_log_is_none() -> None:
+    assert peek_line(b'[{"method":"m"}]\n').method == BATCH
+    assert peek_line(b"[12:00] a log\n") is NO_MESSAGE
