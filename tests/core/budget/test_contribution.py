@@ -44,6 +44,7 @@ def test_a_row_adds_what_the_unit_of_an_account_needs() -> None:
 
 def test_where_only_some_models_count_each_of_them_may_lack_its_price() -> None:
     assert of("USD", OPUS, UNPRICED, UNPRICED, SILENT, scope=OF_MODELS).unpriced == 2
+    assert of("USD", UsageLine("unknown", Usage(1)), SILENT, scope=OF_MODELS).unpriced == 1
     assert of("USD", OPUS, SILENT, scope=OF_MODELS).unpriced == 0
     assert of("USD", OPUS, UNPRICED, scope=OF_MODELS, cost_source="parent").unpriced == 0
 
@@ -86,7 +87,9 @@ def test_an_account_stands_at_what_is_spent_and_beyond_rows() -> None:
     assert (found.account, found.spent, found.held, found.granted) == (of_dollars, 17, 3, 4)
     assert found.not_counted == (Money(6, "credits"), Money(7, "points"))
     assert (found.unpriced, found.untold) == (1, 2)
-    plain = Contribution().standing(of_dollars)
+    nothing = Contribution()
+    assert (nothing.tokens, nothing.turns, nothing.unpriced, nothing.untold) == (0, 0, 0, 0)
+    plain = nothing.standing(of_dollars)
     assert (plain.spent, plain.held, plain.granted, plain.not_counted, plain.at_least) == (0, 0, 0, (), False)
 
 

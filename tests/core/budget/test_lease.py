@@ -89,14 +89,14 @@ def test_what_turns_used_and_may_still_use_is_never_more_than_was_lent(steps: li
 
 def test_a_hub_that_says_nothing_lends_a_tenth_for_half_a_day_and_waits_a_week_for_the_rows() -> None:
     terms = Terms()
-    assert terms.portion(1000, turn=20) == 100
+    assert terms.portion(500, turn=20) == 50
     assert terms.portion(10_000, turn=20) == 100
     assert (terms.usable, terms.kept) == (12 * HOUR, 12 * HOUR + 7 * 24 * HOUR)
     assert (Terms(hours=1).usable, Terms(hours=1, kept_days=2).kept) == (HOUR, 49 * HOUR)
 
 
 def test_a_lease_is_new_until_a_turn_has_drawn_from_it() -> None:
-    assert not LEASE.used
+    assert not Lease("lease-1", BOOT, 0, HOUR, {}).used
     lease = drawn(LEASE, "t1", pool=1)
     assert lease is not None
     assert lease.used

@@ -36,6 +36,9 @@ def test_a_budget_is_used_up_from_its_percent_on_until_the_window_is_reset() -> 
     assert (free.decision, free.reason, free.until, free.used, free.left) == ("allow", None, None, 790_000, 10_000)
     full = standing(KEEP, window("five_hour", 80))
     assert (full.decision, full.reason, full.until, full.left) == ("deny", "used", SOON, 0)
+    nearly = window("five_hour", 79)
+    nearly = replace(nearly, told=replace(nearly.told, used=799_999))
+    assert standing(KEEP, nearly).decision == "allow"
     beyond = standing(KEEP, window("five_hour", 81))
     assert (beyond.decision, beyond.left) == ("deny", -10_000)
     assert (full.user, full.agent, full.budget) == ("alice", "claude", KEEP)
