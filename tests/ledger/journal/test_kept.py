@@ -82,6 +82,26 @@ def test_the_oldest_are_given_up_when_there_are_too_many(tmp_path: Path, monkeyp
         assert 10 < len(found) < 150
 
 
+def test_a_file_grows_as_long_as_all_is_of_use_and_gives_up_nothing_before_it_is_largest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of corrections, each of which takes as much as two rows. From 4 to 64 MiB, a thousandth of it here."""
+    monkeypatch.setattr(kept, "SMALLEST", kept.SMALLEST // 1000)
+    monkeypatch.setattr(kept, "LARGEST", kept.LARGEST // 1000)
+    with closing(taken(tmp_path)) as file:
+        sizes, number = list[int](), 0
+        while not file.given_up:
+            number = file.number()
+            file.add(number, [Write(number, corrected=(row(id=str(len(sizes))), row(id=str(len(sizes)))))])
+            sizes.append(file.path.stat().st_size)
+        assert kept.LARGEST * 0.95 < max(sizes) <= kept.LARGEST + 200  # the head beside it
+        assert sizes[:-1] == sorted(sizes[:-1])
+        left = file.since(0)
+        assert left[-1].number == number
+        assert len(left) > len(sizes) * 0.45
+        assert [each.corrected is not None for each in left] == [True] * len(left)
+
+
 def test_what_is_too_old_to_be_of_use_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(taken(tmp_path)) as file:
         add(file, "1")
