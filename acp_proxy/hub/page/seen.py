@@ -34,6 +34,7 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 _BY_CALL: Mapping[Call[Any, Any], Answer] = {answer.call: answer for answer in ANSWERS}
+_CORRECTED = ("model", "usage_source", "cost_source")  # of what a correction changes, all that sums are told by
 _DAYS = FOUR_WEEKS // A_DAY
 
 
@@ -110,7 +111,10 @@ class _Exports:
 
 
 class _SeenRecent(HubRecent):
-    """When others have worked is not told either: a day has changed when the sums of what is seen have."""
+    """When others have worked is not told either: a day has changed when the sums of what is seen have.
+
+    A correction may leave all figures of a day as they were and give them to another model, or say how they are known.
+    """
 
     def rows_by_four_weeks(self, organisation: str) -> Mapping[int, int]:
         found: dict[int, int] = {}
@@ -122,12 +126,15 @@ class _SeenRecent(HubRecent):
     def rows_by_day(self, organisation: str, four_weeks: int) -> Mapping[int, int]:
         since = four_weeks * FOUR_WEEKS * QUARTER_HOUR
         where = (("organisation", organisation),)
-        days = self._by_day(Query(since, since + FOUR_WEEKS * QUARTER_HOUR, where))
-        return {int(sums.key[0] or 0): _mark(sums) for sums in days}
+        found: dict[int, int] = {}
+        for sums in self._by_day(Query(since, since + FOUR_WEEKS * QUARTER_HOUR, where)):
+            day = int(sums.key[0] or 0)
+            found[day] = _digest(found.get(day), _mark(sums))
+        return found
 
     def _by_day(self, query: Query) -> list[Sums]:
-        found = self._hub.call(questions.SUMMED, questions.SummedBy(query, ["day"]))
-        return sorted(found, key=lambda sums: int(sums.key[0] or 0))
+        found = self._hub.call(questions.SUMMED, questions.SummedBy(query, ["day", *_CORRECTED]))
+        return sorted(found, key=lambda sums: (int(sums.key[0] or 0), *map(str, sums.key[1:])))
 
 
 def _mark(sums: Sums) -> int:

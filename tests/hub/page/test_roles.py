@@ -15,7 +15,7 @@ from acp_proxy.core.entry import IMPORT
 from acp_proxy.core.windows import DAY
 from acp_proxy.hub.identity import Role
 from acp_proxy.hub.page.figures import VIEWS
-from acp_proxy.ledger import captures, open_ledger
+from acp_proxy.ledger import Query, captures, open_ledger
 from acp_proxy.ledger.captures import Capture
 from harness.daemons import until
 from harness.rows import line, row
@@ -116,6 +116,22 @@ def test_work_of_others_does_not_move_what_a_developer_is_told(own_hub: Hub) -> 
     with closing(open_ledger(own_hub.ledger, journals=())) as ledger:
         ledger.append([row(origin=ORIGINS["mallory"], id="another-of-mallory", at=own_hub.now() * 10**9)])
     until(lambda: versions()[0] != before[0], "so is the developer of their own")
+
+
+@pytest.mark.parametrize("role", ["finance", "lead", "developer"])
+def test_a_correction_that_only_gives_a_row_another_model_is_shown(own_hub: Hub, role: Role) -> None:
+    cookie = cookie_of(own_hub, role)
+
+    def models() -> set[str]:
+        found = own_hub.ask("/api/spend?range=all&by=model&user=mallory", cookie).json["rows"]
+        return {str(each["key"]) for each in found}
+
+    assert models() == {"opus"}
+    with closing(open_ledger(own_hub.ledger, journals=())) as ledger:
+        (before,) = ledger.rows(Query(where=(("user", "mallory"),)))
+        lines = tuple(replace(each, model="sonnet") for each in before.entry.lines)
+        assert ledger.correct(before, replace(before, entry=replace(before.entry, lines=lines)), own_hub.now() * 10**9)
+    until(lambda: models() == {"sonnet"}, "the page shows what the row says now")
 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role != "service"])
