@@ -18,6 +18,7 @@ from harness.recordings import TRANSCRIPTS
 from tests.replay import play
 
 COMMAND = str(Path(sys.executable).parent / "acp-proxy")
+_PATIENT = 'ledger.admission_timeout = "30s"\n'  # whatever else the machine does, no prompt is refused for that
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Team:
 
     def _words(self, *command: str) -> list[str]:
         config = self.home / "config.toml"
-        config.write_text(self.config)
+        config.write_text(f"{_PATIENT}{self.config}")
         return [COMMAND, *command, "--config", str(config), "--ledger", self.ledger]
 
     def _environment(self) -> dict[str, str]:

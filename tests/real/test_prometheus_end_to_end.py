@@ -28,9 +28,6 @@ SESSIONS = [  # recording, and who pays
 ]
 LATER = ("claude-agent-acp-0.100.0/tools", "new")  # a team that had no turn before
 CONFIG = """
-[ledger]
-admission_timeout = "20s"  # whatever else the machine does
-
 [[budget]]
 name = "everybody"
 window = "total"

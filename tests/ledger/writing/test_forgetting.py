@@ -26,8 +26,6 @@ from tests.real.team import Team
 
 GOES, STAYS = "Ana Çelik", "bob"  # JSON in a key has the first one's letters escaped
 BUDGETS = """
-[ledger]
-admission_timeout = "30s"
 [[budget]]
 name = "each"
 per = "user"
@@ -109,7 +107,7 @@ def test_a_name_is_nowhere_any_more_and_no_sum_is_another(team: Team) -> None:
 def test_an_alias_that_somebody_has_is_refused_and_nothing_is_changed(team: Team) -> None:
     before = everything(team.ledger)
     done = forget(team, STAYS)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert f"'{STAYS}' is somebody's name already" in done.stderr
     assert done.stderr.count("\n") == 1
     assert everything(team.ledger) == before
