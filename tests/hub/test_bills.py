@@ -21,7 +21,7 @@ from acp_proxy.ledger.captures import Capture
 from harness.daemons import until
 from harness.rows import line, row
 from tests.bills.made import Call
-from tests.hub.test_exporting import hub
+from tests.hub.process import hub
 from tests.metrics.scrapes import configuration
 from tests.reconcile.provider import KEY, Reply, daily, serving
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -19,34 +15,11 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.system.ids import uuid7
 from harness.otlp import in_prometheus, resource_of, spans_of, values_of
 from harness.rows import NOON, line, row
+from tests.hub.process import hub
 from tests.ledger.warned import Warnings
 from tests.notify.receiver import Receiver, receiving
 
 TURN = row(line("claude-opus-5-5", "0.123456789", input=10), id=uuid7(NOON), session="s9")
-
-
-@asynccontextmanager
-async def hub(
-    directory: Path, text: str, ready: str = "doctor", **environ: str
-) -> AsyncIterator[tuple[asyncio.subprocess.Process, str, str]]:
-    """With its address and first token, which only the first at a database has."""
-    file = directory / "hub.toml"
-    file.write_text(text, encoding="utf-8")
-    options = ("-m", "acp_proxy", "hub", "--port", "0", "--config", str(file))
-    around = {"HOME": str(directory), "PATH": "/usr/bin:/bin", **environ}
-    process = await asyncio.create_subprocess_exec(sys.executable, *options, stderr=asyncio.subprocess.PIPE, env=around)
-    try:
-        assert process.stderr
-        said = ""
-        while ready not in said:
-            line = (await process.stderr.readline()).decode()
-            assert line, said
-            said += line
-        yield process, re.findall(r"hub at (\S+)", said)[0], "".join(re.findall(r"acp_[\w-]+", said)[:1])
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 async def sent(receiver: Receiver, signal: str) -> list[bytes]:
