@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -21,86 +18,19 @@ from acp_proxy.core.budget.lease import Terms
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import Window
 from acp_proxy.hub.identity import Identity
-from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger import Query
 from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.hub.policy import Changes
 from harness import hub
 from harness.daemons import until
 from harness.ports import free_port
+from tests.hub.laptops import POOL, editor, ledger_of, lent
 
 PEOPLE = {
     "root": Identity("root", "default", None, "administrator"),
     "ann": Identity("ann", "default", "core", "developer"),
     "bob": Identity("bob", "default", "core", "developer"),
 }
-POOL = {"window": "month", "limit": {"turns": 20}}
-
-
-class Editor:
-    """One proxy with an agent, on a machine of its own."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self._number = 0
-        self.call("initialize", protocolVersion=1, clientCapabilities={})
-        self._session = self.call("session/new", cwd="/", mcpServers=[])[0]["sessionId"]
-
-    def call(self, method: str, **params: Any) -> tuple[Any, str]:
-        """The result, and the text that was said before it."""
-        assert self._process.stdin
-        assert self._process.stdout
-        self._number += 1
-        asked = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        said = ""
-        for line in self._process.stdout:
-            message = json.loads(line)
-            if message.get("id") == self._number:
-                return message["result"], said
-            said += message["params"].get("update", {}).get("content", {}).get("text", "")
-        raise AssertionError("the proxy has ended")
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def prompt(self) -> str:
-        """What was said."""
-        return self.call("session/prompt", sessionId=self._session, prompt=[{"type": "text", "text": "go"}])[1]
-
-
-@contextmanager
-def editor(home: Path, url: str, token: str) -> Iterator[Editor]:
-    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "ACP_PROXY_HUB_TOKEN": token, "LOGNAME": "somebody"}
-    environment["ACP_PROXY_LEDGER__ADMISSION_TIMEOUT"] = "3s"
-    command = [sys.executable, "-m", "acp_proxy", "run", "--ledger", url, "--no-summary", "--"]
-    agent = [sys.executable, "-m", "acp_proxy.demo_agent"]
-    home.mkdir(exist_ok=True)
-    with subprocess.Popen(
-        [*command, *agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        yield Editor(process)
-        assert process.stdin
-        process.stdin.close()
-
-
-def lent(home: Path) -> dict[str, Any]:
-    """The lease that a machine has, empty while it has none."""
-    for path in home.rglob("*.lease"):
-        found: dict[str, Any] = json.loads(path.read_bytes())["current"] or {}
-        return found
-    return {}
-
-
-def ledger_of(url: str, who: str) -> HubLedger:
-    opened = open_ledger(url, journals=())
-    assert isinstance(opened, HubLedger)
-    return opened
 
 
 def test_they_spend_what_was_lent_and_no_more_and_each_turn_arrives_once(

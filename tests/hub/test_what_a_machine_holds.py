@@ -18,7 +18,7 @@ from harness import hub
 from harness.daemons import until
 from harness.postgres import Server
 from harness.rows import ALICE, line, row
-from tests.hub.test_offline import POOL, editor, ledger_of, lent
+from tests.hub.laptops import POOL, editor, ledger_of, lent
 
 PASSWORD = "b7Qx-password-of-the-database"
 OTHER = "rosalind.7731@example.com"

@@ -20,7 +20,7 @@ from harness.daemons import until
 from harness.faults.gate import Gate, gated
 from harness.postgres import Server, asked, name_of
 from harness.rows import line, row
-from tests.ledger.postgres.test_broken_statements import BREAKS
+from tests.ledger.postgres.works import BREAKS
 from tests.ledger.processes import Process
 from tests.ledger.steps import gone_since
 

@@ -14,21 +14,13 @@ import pytest
 from acp_proxy.ledger import LedgerUnavailableError, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
-from harness.faults.gate import Break, Gate, gated
+from harness.faults.gate import Gate, gated
 from harness.postgres import Server
 from harness.rows import NOON, line, row
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.holds import hold
-from tests.ledger.postgres.works import NARROW, WIDE, WORKS, Work
+from tests.ledger.postgres.works import BREAKS, NARROW, WIDE, WORKS, Work
 
-BREAKS = {
-    "the connection ends before it": Break(0, "cut before"),
-    "the connection ends when it is done": Break(0, "cut after"),
-    "a conflict": Break(0, "failed", "40001"),
-    "an unknown end, and nothing is done": Break(0, "failed", "40003"),
-    "an unknown end of what is committed": Break(0, "committed and failed", "40003"),
-    "a pooler that lost the server": Break(0, "committed and failed", "08006"),
-}
 TABLES = {
     "turn": "*",
     "line": "*",

@@ -1,4 +1,4 @@
-"""What is done to a ledger, each by a number that makes it another one."""
+"""What is done to a ledger, each by a number that makes it another one, and how a statement of it breaks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import count
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.ledger.accounts import pending_rows
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
+from harness.faults.gate import Break
 from harness.rows import ALICE, NOON, amended, line, row
 from tests.core.accounts import budget
 from tests.ledger.holds import GONE, account, hold
@@ -15,6 +16,14 @@ from tests.ledger.holds import GONE, account, hold
 WIDE = account(budget("1000000 USD"))
 NARROW = account(budget("3 turns", name="narrow"))
 Work = Callable[[BudgetLedger, int], object]
+BREAKS = {
+    "the connection ends before it": Break(0, "cut before"),
+    "the connection ends when it is done": Break(0, "cut after"),
+    "a conflict": Break(0, "failed", "40001"),
+    "an unknown end, and nothing is done": Break(0, "failed", "40003"),
+    "an unknown end of what is committed": Break(0, "committed and failed", "40003"),
+    "a pooler that lost the server": Break(0, "committed and failed", "08006"),
+}
 
 
 def turn(number: int) -> str:
