@@ -63,6 +63,7 @@ class Bill(Struct, frozen=True):
     lines: tuple[BillLine, ...]
     token_days: frozenset[int]
     money_days: frozenset[int]
+    tells_caches: bool = True  # False: caches are inside `input`, and nobody knows how much of it
 
     @property
     def days(self) -> frozenset[int]:

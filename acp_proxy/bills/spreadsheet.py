@@ -64,6 +64,7 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
 FIELDS = tuple(HEADERS)
 _GROUPS = ("day", "model", "key", "user", "currency")
 _TOKENS = ("input", "prompt", "cached_read", "cached_write", "cached_write_1h", "output")
+_CACHES = frozenset({"cached_read", "cached_write", "cached_write_1h"})
 _MOST = 10**16  # that a cell may hold, and one more
 
 
@@ -71,11 +72,13 @@ def read(files: Iterable[File], columns: Mapping[str, str]) -> Bill:
     """`columns` are names of columns by `FIELDS`, before those that are known. Raises BillError."""
     fold, known = Fold(), set[bytes]()
     days: dict[str, dict[int, str]] = {"tokens": {}, "amounts": {}}
+    tells_caches = True
     for file in files:
         if file.content in known:
             continue
         known.add(file.content)
         places, rows = _table(file, columns)
+        tells_caches &= "prompt" not in places or not _CACHES.isdisjoint(places)
         found = _add_rows(file, places, rows, fold)
         for kind, has in (("tokens", _TOKENS), ("amounts", ("amount",))):
             if not any(name in places for name in has):
@@ -86,7 +89,7 @@ def read(files: Iterable[File], columns: Mapping[str, str]) -> Bill:
                     one, two = sorted((other, file.name))
                     at = date_of(day)
                     raise BillError(f"{one} and {two} both have {kind} of {at}: expected each day once")
-    return Bill("csv", fold.lines(), _between(days["tokens"]), _between(days["amounts"]))
+    return Bill("csv", fold.lines(), _between(days["tokens"]), _between(days["amounts"]), tells_caches)
 
 
 def _between(days: Iterable[int]) -> frozenset[int]:

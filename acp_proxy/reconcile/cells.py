@@ -10,6 +10,7 @@ from acp_proxy.bills import Bill, BillLine, By, Part, date_of
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.models import is_alias, lab_and_model, without_lab
 from acp_proxy.core.money import Money, plus
+from acp_proxy.core.pricing import CacheWrite
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Sums
@@ -56,6 +57,7 @@ class Cell(Struct):
     at_least: int = 0
     unpriced: int = 0
     ended_at: int = 0  # Unix ns, of the ledger's last row
+    assumed: int = 0  # tokens of `bill` that are of a cache because they are so in the ledger
 
 
 class Names:
@@ -117,6 +119,10 @@ class Cells(Struct, frozen=True):
                 _add_ledger(cells[name].setdefault(int(day or 0), Cell()), each, side)
             elif names.is_theirs(str(model)):
                 not_billed[name] = not_billed.get(name, Side()).plus(side)
+        if not bill.tells_caches:
+            for of_model in cells.values():
+                for cell in of_model.values():
+                    _assume_caches(cell, names.catalog.cache_write)
         days = frozenset(int(each.key[0] or 0) for each in sums)
         return cls(cells, days, items, not_billed, unnamed)
 
@@ -183,6 +189,17 @@ def _add_ledger(cell: Cell, sums: Sums, side: Side) -> None:
     cell.at_least += sums.partial + sums.without_usage
     cell.unpriced += sums.unpriced
     cell.ended_at = max(cell.ended_at, sums.ended_at)
+
+
+def _assume_caches(cell: Cell, written_for: CacheWrite) -> None:
+    """As much of a prompt was of a cache as in the ledger: else all of it would be priced as if nothing was."""
+    of_bill, of_ledger = cell.bill.usage, cell.ledger.usage
+    read = min(of_bill.input, of_ledger.cached_read)
+    written = min(of_bill.input - read, of_ledger.cached_write)
+    hour = written if written_for == "1h" else 0
+    usage = Usage(of_bill.input - read - written, read, written - hour, of_bill.output)
+    cell.bill = Side(usage, hour, cell.bill.costs)
+    cell.assumed = read + written
 
 
 def runs_over(cell: Cell, day: int) -> bool:

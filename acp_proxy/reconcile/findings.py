@@ -119,6 +119,12 @@ def _tokens(model: str, days: Days, names: Names) -> Iterator[Finding]:
     if not more and not less and (told := _told_apart(days)):
         says = f"{model}: {told:,} tokens are of another kind in the ledger, such as input that was read from a cache"
         yield Finding("told_apart", says, model, (), told)
+    if assumed := sum(cell.assumed for cell in days.values()):
+        says = (
+            f"{model}: the bill does not tell what was read from or written to a cache: "
+            f"{counted(assumed, 'token')} taken as the ledger has them"
+        )
+        yield Finding("told_apart", says, model, (), assumed)
 
 
 def _gap(days: Days) -> _Gap:

@@ -81,7 +81,7 @@ def _by_parts(days: Mapping[int, Cell], known: Rates | None) -> dict[str, str] |
     for part in _PARTS:
         tokens = sum(_tokens(cell.bill, part) for cell in days.values())
         nano = sum(cell.parts.get(part, 0) for cell in days.values())  # type: ignore[call-overload]
-        if not tokens:
+        if not tokens or not any(part in cell.parts for cell in days.values()):
             continue
         room = sum(map(slack, days.values()))
         price = Fraction(nano, 1000 * tokens)

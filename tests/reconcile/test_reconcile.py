@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy.bills import By, File, read
+from acp_proxy.bills import By, File, date_of, read
 from acp_proxy.catalog import Catalog
 from acp_proxy.config.values import Price
 from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import CacheWrite
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY as A_DAY
 from acp_proxy.ledger import Row, open_ledger
@@ -200,6 +201,41 @@ def test_the_same_tokens_under_other_counters_are_told(tmp_path: Path) -> None:
     call = priced(Call(FIRST, tokens=(400, 600, 0, 0, 10)))
     found = reconciled(tmp_path, [used], anthropic([call]))
     assert [(finding.kind, finding.tokens) for finding in certain(found)] == [("told_apart", 600)]
+
+
+@pytest.mark.parametrize("written_for", ["5m", "1h"])
+def test_a_bill_that_does_not_tell_caches_is_priced_with_those_of_the_ledger(
+    tmp_path: Path, written_for: CacheWrite
+) -> None:
+    catalog = Catalog(cache_write=written_for)
+    (call,) = calls_of(
+        [row(priced_line(input=400, cached_read=60_000, cached_write=14_000, output=10), at=FIRST * A_DAY)],
+        hour=written_for == "1h",
+    )
+    used = row(
+        line(call.model, f"{call.amount:f}", input=400, cached_read=60_000, cached_write=14_000, output=10),
+        at=FIRST * A_DAY,
+    )
+    bill = f"date,model,prompt_tokens,output,cost\n{date_of(FIRST)},{call.model},74400,10,{call.amount}\n"
+    found = reconciled(tmp_path, [used], [File("bill.csv", bill.encode())], "csv", catalog=catalog)
+    assert [(finding.kind, finding.tokens) for finding in certain(found)] == [("told_apart", 74_000)]
+    assert "the bill does not tell what was read from or written to a cache" in certain(found)[0].says
+    assert found.difference is not None
+    assert found.difference.parts == ()
+
+
+def test_tokens_that_a_bill_has_no_amount_for_are_not_taken_for_free(tmp_path: Path) -> None:
+    """As where the row of their costs is missing: a price of 0 would make all that is booked from then on wrong."""
+    used = row(priced_line(input=1_000_000, output=7_001), at=FIRST * A_DAY)
+    bucket = f'"start_time": {FIRST * 86400}, "end_time": {(FIRST + 1) * 86400}'
+    usage = '{"input_tokens": 1000000, "output_tokens": 7001, "model": "gpt-5.5"}'
+    costs = '{"amount": {"value": 9.000001, "currency": "usd"}, "line_item": "gpt-5.5, input"}'
+    files = [
+        File(name, f'{{"data": [{{{bucket}, "results": [{results}]}}], "has_more": false}}'.encode())
+        for name, results in (("usage", usage), ("costs", costs))
+    ]
+    (price,) = [each for each in reconciled(tmp_path, [used], files, "openai").findings if each.kind == "price"]
+    assert price.toml is None
 
 
 def test_models_of_the_provider_that_only_the_ledger_has_are_named_and_not_counted_as_seen(tmp_path: Path) -> None:
