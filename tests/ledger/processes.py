@@ -37,9 +37,12 @@ class Process:
         self._popen.stdin.flush()
 
     def wait(self) -> int:
+        """Its status. Raises TimeoutExpired for one that waits longer than its patience; nothing of it is left."""
         try:
-            return self._popen.wait(60)
+            return self._popen.wait(2 * _PATIENCE)
         finally:
+            self._popen.kill()
+            self._popen.wait()
             self._close()
 
     def kill(self) -> None:

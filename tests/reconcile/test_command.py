@@ -110,6 +110,7 @@ def test_it_opens_no_connection_and_no_file_but_those_it_was_given(tmp_path: Pat
     script = tmp_path / "watched.py"
     script.write_text(
         "import sys\n"
+        "sys.dont_write_bytecode = True\n"  # else what was compiled just now is a file
         "def told(event, given):\n"
         "    if event.startswith('socket.') or event == 'subprocess.Popen':\n"
         "        raise SystemExit(f'{event} {given}')\n"

@@ -34,9 +34,11 @@ def test_a_provider_that_gave_none_is_named_with_the_reason(empty_home: Home, op
         empty_home.configure(f'[bills.openai]\nkey = "${{ADMIN_KEY}}"\nurl = "{api.url}"\n')
         bill(empty_home)
         with empty_home.serving(environ={"ADMIN_KEY": KEY}) as served:
-            until(lambda: served.json("/api/bills")["sources"], "the provider was asked")
+            until(lambda: any(each["trouble"] for each in served.json("/api/bills")["sources"]), "the key was refused")
             page = open_page(f"{served.address}#/all/agent", until="#bills:not([hidden])")
-            kept, awaited = page.locator("#bill-list > li").all()
+            cards = page.locator("#bill-list > li")
+            expect(cards).to_have_count(2)
+            kept, awaited = cards.nth(0), cards.nth(1)
             expect(kept.locator(".amiss")).to_have_count(0)
             expect(awaited.locator("b")).to_have_text("no bill yet")
             expect(awaited.locator(".amiss")).to_contain_text("refused the key (401)")
