@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -73,7 +73,7 @@ def list_prices(
         [clean(name), _tokens(row.row.window), *_cells(quote.rates)]
         for (name, row), quote in zip(found.items(), quotes, strict=True)
     ]
-    own = " and prices of the configuration" if any(row.configured for row in found.values()) else ""
+    own = "".join(f" and prices of {whose}" for whose in _whose(found.values()))
     note = f"US dollars per million tokens; catalog of {catalog.date}{own}"
     if later := sum(quote.estimated for quote in quotes):
         note += f"; for {later} the first price, which is later"
@@ -154,6 +154,12 @@ def _answer(model: str, found: Found | None, quote: Quote | None, priced: Priced
         answer["estimated"] = quote.estimated or priced.estimated
         answer["notes"] = [*quote.notes, *([priced.detail] if priced.detail else [])]
     return answer
+
+
+def _whose(found: Iterable[Found]) -> list[str]:
+    """Of a configuration, and of a hub before it."""
+    sources = {each.row.source.partition(",")[0] for each in found if each.configured}
+    return [f"the {source.removeprefix('the ')}" for source in sorted(sources, reverse=True)]
 
 
 def _dashed(name: str) -> str:

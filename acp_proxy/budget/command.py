@@ -131,10 +131,10 @@ def _table_of_plans(found: Sequence[PlanStanding], place: Place) -> str:
 
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     from acp_proxy.budget import check
-    from acp_proxy.config.applied import catalog_of
+    from acp_proxy.policy.prices import catalog_here
     from acp_proxy.report.nothing import not_known  # a mistyped name would show other budgets
 
-    catalog = catalog_of(config)
+    catalog = catalog_here(config, place.environ)
     given = {name: value for name in get_args(Per) if (value := getattr(arguments, name)) is not None}
     for name, value in {**given, "model": arguments.model}.items():
         if value == "":

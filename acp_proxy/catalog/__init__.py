@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from acp_proxy.catalog.table import Table
 
 
+CONFIGURATION = "configuration"  # the source of the user's prices
+
+
 class OwnPrice(Protocol):
     """A `[prices."…"]`: US dollars per million tokens as decimal text, None where the user did not say."""
 
@@ -61,12 +64,14 @@ class Catalog:
         It is read when it is first asked.
         """
         self._prices = {models.canonical(name.strip()): price for name, price in (prices or {}).items()}
+        self._sources: Mapping[str, str] = {}
         self._aliases = {name.strip().lower(): model for name, model in (aliases or {}).items()}
         self.cache_write: CacheWrite = cache_write
         self._resolved = lru_cache(maxsize=64)(self._resolve)  # 0.3 ms the first time, asked at every update
 
-    def reprice(self, prices: Mapping[str, OwnPrice]) -> None:
-        """Other prices in place of the user's, from the next question on."""
+    def reprice(self, prices: Mapping[str, OwnPrice], sources: Mapping[str, str] | None = None) -> None:
+        """Other prices in place of the user's, from the next question on; by name, where those come from elsewhere."""
+        self._sources = {models.canonical(name.strip()): source for name, source in (sources or {}).items()}
         self._prices = {models.canonical(name.strip()): price for name, price in prices.items()}
         self._resolved.cache_clear()
 
@@ -165,7 +170,7 @@ class Catalog:
         if row and window:
             row = replace(row, window=window)
         if own is not None:
-            return _configured(name or own, self._prices[own], row)
+            return _configured(name or own, self._prices[own], row, self._sources.get(own, CONFIGURATION))
         return Found(name, row) if name and row else None
 
     @cached_property
@@ -180,13 +185,13 @@ def _without_lab(row: str | None) -> str | None:
     return name if lab else None
 
 
-def _configured(name: str, price: OwnPrice, row: PriceRow | None) -> Found:
+def _configured(name: str, price: OwnPrice, row: PriceRow | None, source: str) -> Found:
     """The user's rates as a whole, or only a window beside the catalog's rates."""
     rates = _rates_of(price)
     window = price.context or (row.window if row else None)
     if rates == Rates() and row:
         return Found(name, replace(row, window=window))
-    return Found(name, PriceRow((Step(None, rates),), window, None, "configuration"), configured=rates != Rates())
+    return Found(name, PriceRow((Step(None, rates),), window, None, source), configured=rates != Rates())
 
 
 def _rates_of(price: OwnPrice) -> Rates:

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 72dd5c4f7662586c
+# Made by scripts/build-completion, of options 591e422866ab694b
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants request requests approve deny simulate add set remove undo history)
@@ -7,7 +7,7 @@ _shtab_acp_proxy_hub_keys_subparsers=(rotate)
 _shtab_acp_proxy_hub_audit_subparsers=(export verify)
 _shtab_acp_proxy_hub_subparsers=(token keys audit retention)
 _shtab_acp_proxy_notify_subparsers=(test)
-_shtab_acp_proxy_prices_subparsers=(list show cost)
+_shtab_acp_proxy_prices_subparsers=(list show cost set remove)
 _shtab_acp_proxy_ledger_subparsers=(copy forget-user)
 _shtab_acp_proxy_subparsers=(run report export reconcile session status budget serve hub metrics notify setup prices ledger import login logout whoami config doctor demo completion)
 
@@ -51,6 +51,8 @@ _shtab_acp_proxy_setup_option_strings=(-h --help --config --ledger --agent --lis
 _shtab_acp_proxy_prices_list_option_strings=(-h --help --config --ledger --at --json)
 _shtab_acp_proxy_prices_show_option_strings=(-h --help --config --ledger --at --json)
 _shtab_acp_proxy_prices_cost_option_strings=(-h --help --input --output --thought --cached-read --cached-write --cached-write-1h --context-used --config --ledger --at --json)
+_shtab_acp_proxy_prices_set_option_strings=(-h --help --input --output --cached-read --cached-write --cached-write-1h --context --config --ledger --dry-run --if-version)
+_shtab_acp_proxy_prices_remove_option_strings=(-h --help --config --ledger --dry-run --if-version)
 _shtab_acp_proxy_prices_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_ledger_copy_option_strings=(-h --help --config --ledger --from --to)
 _shtab_acp_proxy_ledger_forget_user_option_strings=(-h --help --config --ledger --alias)
@@ -135,6 +137,10 @@ _shtab_acp_proxy_prices_show___config_COMPGEN=:
 _shtab_acp_proxy_prices_show___ledger_COMPGEN=:
 _shtab_acp_proxy_prices_cost___config_COMPGEN=:
 _shtab_acp_proxy_prices_cost___ledger_COMPGEN=:
+_shtab_acp_proxy_prices_set___config_COMPGEN=:
+_shtab_acp_proxy_prices_set___ledger_COMPGEN=:
+_shtab_acp_proxy_prices_remove___config_COMPGEN=:
+_shtab_acp_proxy_prices_remove___ledger_COMPGEN=:
 _shtab_acp_proxy_prices___config_COMPGEN=:
 _shtab_acp_proxy_prices___ledger_COMPGEN=:
 _shtab_acp_proxy_ledger_copy___config_COMPGEN=:
@@ -195,7 +201,7 @@ _shtab_acp_proxy_hub_pos_0_choices=(token keys audit retention)
 _shtab_acp_proxy_notify_pos_0_choices=(test)
 _shtab_acp_proxy_setup_pos_0_choices=(zed vscode jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)
 _shtab_acp_proxy_setup___agent_choices=(claude codex gemini goose opencode qwen)
-_shtab_acp_proxy_prices_pos_0_choices=(list show cost)
+_shtab_acp_proxy_prices_pos_0_choices=(list show cost set remove)
 _shtab_acp_proxy_ledger_pos_0_choices=(copy forget-user)
 _shtab_acp_proxy_login___store_choices=(keyring file)
 _shtab_acp_proxy_completion_pos_0_choices=(bash zsh fish)
@@ -325,6 +331,12 @@ _shtab_acp_proxy_prices_show___json_nargs=0
 _shtab_acp_proxy_prices_cost__h_nargs=0
 _shtab_acp_proxy_prices_cost___help_nargs=0
 _shtab_acp_proxy_prices_cost___json_nargs=0
+_shtab_acp_proxy_prices_set__h_nargs=0
+_shtab_acp_proxy_prices_set___help_nargs=0
+_shtab_acp_proxy_prices_set___dry_run_nargs=0
+_shtab_acp_proxy_prices_remove__h_nargs=0
+_shtab_acp_proxy_prices_remove___help_nargs=0
+_shtab_acp_proxy_prices_remove___dry_run_nargs=0
 _shtab_acp_proxy_prices_pos_0_nargs=A...
 _shtab_acp_proxy_prices__h_nargs=0
 _shtab_acp_proxy_prices___help_nargs=0

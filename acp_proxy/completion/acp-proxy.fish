@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options bc3a0bb022d6ac96
+# Made by scripts/build-completion, of options 2fca3e66ceb4a6f4
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,8 +46,8 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget request' 'budget requests' 'budget approve' 'budget deny' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' 'budget history' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' 'hub retention' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' 'ledger forget-user' import login logout whoami config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --alias --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --if-version --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget request' 'budget requests' 'budget approve' 'budget deny' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' 'budget history' serve hub 'hub token' 'hub token create' 'hub token list' 'hub token revoke' 'hub keys' 'hub keys rotate' 'hub audit' 'hub audit export' 'hub audit verify' 'hub retention' metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' 'prices set' 'prices remove' ledger 'ledger copy' 'ledger forget-user' import login logout whoami config doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --alias --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context --context-used --currency --digest --focus --for --for-agent --for-project --for-team --for-user --format --from --host --if-version --input --key --layer --leads --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --role --scope --since --store --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -357,6 +357,24 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l config -rF -d '
 complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l at -x -d 'prices of that time, by default now: 2026-11-01, 7d …'
 complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices; and test $_shtab_acp_proxy_npos -eq 0' -a set -d 'Set a hub'"'"'s price of a model.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l input -x -d 'US dollars per million tokens of input, except those read from or written to a cache'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l output -x -d 'US dollars per million tokens of output and thinking'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l cached-read -x -d 'US dollars per million tokens read from a cache'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l cached-write -x -d 'US dollars per million tokens written to a cache for five minutes'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l cached-write-1h -x -d 'US dollars per million tokens written to a cache for an hour'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l context -x -d 'the model'"'"'s context window in tokens'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l dry-run -d 'show the change, and make none'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices set' -l if-version -x -d 'only if that is the last version of the hub'"'"'s history'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices; and test $_shtab_acp_proxy_npos -eq 0' -a remove -d 'Remove a hub'"'"'s price of a model.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices remove' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices remove' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices remove' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices remove' -l dry-run -d 'show the change, and make none'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices remove' -l if-version -x -d 'only if that is the last version of the hub'"'"'s history'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a ledger -d 'Copy a ledger into another one.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger' -l config -rF -d 'in place of the user'"'"'s configuration file'

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 63d8c2bdf7674e92
+# Made by scripts/build-completion, of options ec8f427523338818
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -109,6 +109,8 @@ _shtab_acp_proxy_prices_commands() {
   local _commands=(
     cost:'What tokens cost.'
     list:'Every model of the catalog.'
+    remove:'Remove a hub'"'"'s price of a model.'
+    set:'Set a hub'"'"'s price of a model.'
     show:'What a model id resolves to, and its prices.'
   )
   _describe 'acp-proxy prices commands' _commands
@@ -621,6 +623,36 @@ _shtab_acp_proxy_prices_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_prices_list_defaults_added=0
 
+_shtab_acp_proxy_prices_remove_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--dry-run[show the change, and make none]"
+  "--if-version=[only if that is the last version of the hub\'s history]:N:"
+  ":as an agent reports it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_prices_remove_defaults_added=0
+
+_shtab_acp_proxy_prices_set_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--input=[US dollars per million tokens of input, except those read from or written to a cache]:N:"
+  "--output=[US dollars per million tokens of output and thinking]:N:"
+  "--cached-read=[US dollars per million tokens read from a cache]:N:"
+  "--cached-write=[US dollars per million tokens written to a cache for five minutes]:N:"
+  "--cached-write-1h=[US dollars per million tokens written to a cache for an hour]:N:"
+  "--context=[the model\'s context window in tokens]:N:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--dry-run[show the change, and make none]"
+  "--if-version=[only if that is the last version of the hub\'s history]:N:"
+  ":as an agent reports it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_prices_set_defaults_added=0
+
 _shtab_acp_proxy_prices_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -1010,6 +1042,8 @@ _shtab_acp_proxy_prices() {
       case $line[1] in
         cost) _arguments -C -s $_shtab_acp_proxy_prices_cost_options ;;
         list) _arguments -C -s $_shtab_acp_proxy_prices_list_options ;;
+        remove) _arguments -C -s $_shtab_acp_proxy_prices_remove_options ;;
+        set) _arguments -C -s $_shtab_acp_proxy_prices_set_options ;;
         show) _arguments -C -s $_shtab_acp_proxy_prices_show_options ;;
       esac
   esac

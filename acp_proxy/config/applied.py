@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.config.values import BilledBy, Price
 from acp_proxy.core.agents import ProfileOverride
-from acp_proxy.core.models import canonical
+from acp_proxy.core.models import alias_names, without_lab
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import fits
 from acp_proxy.ledger.places import is_shared
 
 _UNSAID = BilledBy()
+_AT_HUB = "the hub"
 
 
 def catalog_of(config: Config) -> Catalog:
@@ -23,11 +24,36 @@ def catalog_of(config: Config) -> Catalog:
 
 def prices_under(config: Config, policy: Mapping[str, Price]) -> dict[str, Price]:
     """The user's prices, in their place those of a hub's policy, and above both those of the administrator's file."""
+    own, theirs = _holding(config, policy)
+    return own | theirs
+
+
+def price_sources(config: Config, policy: Mapping[str, Price]) -> dict[str, str]:
+    """By name whose each of these prices is, and whose it stands in place of."""
+    own, theirs = _holding(config, policy)
+    aside = {_names(name)[0] for name in policy if name not in theirs}
+    behind = {_names(name)[0] for name in config.pricing.prices if name not in own}
+    sources = dict.fromkeys(theirs, _AT_HUB)
+    sources |= {name: f"{_AT_HUB}, which goes before your own price" for name in theirs if _any(behind, name)}
+    return sources | {name: "the administrator's file, which goes before the hub" for name in own if _any(aside, name)}
+
+
+def _holding(config: Config, policy: Mapping[str, Price]) -> tuple[dict[str, Price], dict[str, Price]]:
+    """Of the prices of files, and of a hub, those that hold."""
+    final = {_names(key[1])[0] for key in config.by_file["admin"] if key[0] == "prices"}
+    theirs = {name: price for name, price in policy.items() if not _any(final, name)}
+    said = {_names(name)[0] for name in theirs}
     own = config.pricing.prices
-    final = {canonical(key[1]) for key in config.by_file["admin"] if key[0] == "prices"}
-    said = {canonical(name) for name in policy} - final
-    kept = {name: price for name, price in own.items() if canonical(name) not in said}
-    return kept | {name: price for name, price in policy.items() if canonical(name) in said}
+    return {name: price for name, price in own.items() if _names(name)[0] in final or not _any(said, name)}, theirs
+
+
+def _any(names: Set[str], model: str) -> bool:
+    return not names.isdisjoint(_names(model))
+
+
+def _names(model: str) -> list[str]:
+    """Under which a price of a model is looked for, its own first: other spellings of one model are no other model."""
+    return [without_lab(name) for name in alias_names(model)]
 
 
 def public_catalog_of(config: Config) -> Catalog:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from acp_proxy.books import Call, NotUnderstood
 from acp_proxy.config import Config
-from acp_proxy.config.applied import billed_by, catalog_of
+from acp_proxy.config.applied import billed_by
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.plans import PlanWindow
 from acp_proxy.importing import Tally
@@ -26,6 +26,7 @@ from acp_proxy.importing.shelves import SHELVES, BookUnreadableError, Shelf
 from acp_proxy.ledger import Row, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.ledger.places import canonical_url, journal_directories
+from acp_proxy.policy.prices import catalog_here
 from acp_proxy.system.directories import home, state_directory
 from acp_proxy.system.project import project_of
 from acp_proxy.text.times import SECOND
@@ -88,7 +89,7 @@ class _Import:
         self._asked, self._ledger, self._now, self._write = asked, ledger, now, append
         self._who = Origin(who.organisation, who.user, who.team, who.project, socket.gethostname(), "", None, None)
         self._who_of = cache(lambda agent: replace(self._who, billing=billed_by(config, agent).by))
-        self._pricer = catalog_of(config)
+        self._pricer = catalog_here(config, environ)
         self._journals = journal_directories(environ)
         self._seen = SeenFiles(state_directory(environ) / "books", url, who.organisation, who.user)
         if not self._exist([self._seen.last]):

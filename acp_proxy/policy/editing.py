@@ -177,7 +177,8 @@ def _changed_meanwhile(hub: HubLedger, zone: Zone) -> str:
             by = f" by {clean(last.who or 'somebody')}, {_moment(last.at, zone)}"
     except LedgerForbiddenError:
         pass  # who may not see who it was
-    return f"the hub's budgets were changed meanwhile{by}, nothing was done; acp-proxy budget history says how"
+    said = f"the hub's budgets and prices were changed meanwhile{by}, nothing was done"
+    return f"{said}; acp-proxy budget history says how"
 
 
 def _moment(at: int | None, zone: Zone) -> str:

@@ -133,7 +133,10 @@ def test_a_budget_on_a_plan_is_set_and_what_is_not_given_of_it_stays(typed: Type
         (("remove", "other"), 'the hub has no budget "other" for you: it has pool; one of '),
         (("add", "x", "--amount", "1", "--window", "fortnight"), "policy: budget.window: expected turn, session, day"),
         (("add", "x", "--amount", "much", "--window", "day"), "policy: budget.limit.amount: expected"),
-        (("set", "pool", "--amount", "1", "--if-version", "7"), "the hub's budgets were changed meanwhile by root, 2"),
+        (
+            ("set", "pool", "--amount", "1", "--if-version", "7"),
+            "prices were changed meanwhile by root, 2",
+        ),
     ],
 )
 def test_a_mistake_changes_nothing_and_is_told_in_one_line(typed: Typed, words: tuple[str, ...], says: str) -> None:
@@ -185,7 +188,7 @@ def test_a_change_between_reading_and_changing_is_not_overwritten(
     status, said, error = typed("root", "set", "pool", "--amount", "1500")
     monkeypatch.undo()
     assert (status, said) == (2, "")
-    assert "the hub's budgets were changed meanwhile by ada, " in error
+    assert "the hub's budgets and prices were changed meanwhile by ada, " in error
     assert ", nothing was done; acp-proxy budget history says how" in error
 
 

@@ -1,4 +1,4 @@
-"""`acp-proxy prices`: the catalog of prices."""
+"""`acp-proxy prices`: the catalog of prices, and those of a hub."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import argparse
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from acp_proxy.cli import options
 from acp_proxy.cli.arguments import add_action, add_common, text, tokens
+from acp_proxy.config import Config
 from acp_proxy.core.usage import Usage
+from acp_proxy.system.errors import UsageError
+from acp_proxy.text.figures import clean
+
+if TYPE_CHECKING:
+    from acp_proxy.catalog import Catalog
 
 EXAMPLE = "prices show claude-sonnet-5"
+_RATES = {
+    "input": "of input, except those read from or written to a cache",
+    "output": "of output and thinking",
+    "cached_read": "read from a cache",
+    "cached_write": "written to a cache for five minutes",
+    "cached_write_1h": "written to a cache for an hour",
+}
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -21,7 +35,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     listed.add_argument("search", metavar="TEXT", nargs="?", default="", help="only names that contain it")
     shown = add_action(actions, "show", "what a model id resolves to, and its prices", "prices show claude-sonnet-5")
     priced = add_action(actions, "cost", "what tokens cost", "prices cost claude-sonnet-5 --input 1200 --output 800")
-    for action in (shown, priced):
+    changed = add_action(actions, "set", "set a hub's price of a model", "prices set big-model --input 3 --output 9")
+    removed = add_action(actions, "remove", "remove a hub's price of a model", "prices remove big-model")
+    for action in (shown, priced, changed, removed):
         action.add_argument("model", metavar="MODEL", type=_model, help="as an agent reports it")
     for name, says in (
         ("input", "input tokens, except those read from or written to a cache"),
@@ -38,14 +54,25 @@ def add_options(command: argparse.ArgumentParser) -> None:
         add_common(action)
         action.add_argument("--at", metavar="TIME", help="prices of that time, by default now: 2026-11-01, 7d …")
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
+    for key, of in _RATES.items():
+        says = f"US dollars per million tokens {of}"
+        changed.add_argument(f"--{key.replace('_', '-')}", metavar="N", type=text, help=says)
+    changed.add_argument("--context", metavar="N", type=tokens, help="the model's context window in tokens")
+    for action in (changed, removed):
+        add_common(action)
+        action.add_argument("--dry-run", action="store_true", help="show the change, and make none")
+        unless = "only if that is the last version of the hub's history"
+        action.add_argument("--if-version", metavar="N", type=tokens, help=unless)
 
 
 def main(asked: argparse.Namespace) -> int:
     from acp_proxy import prices
-    from acp_proxy.config.applied import catalog_of
 
     config = options.config(asked)
-    catalog = catalog_of(config)
+    if asked.action in ("set", "remove"):
+        sys.stdout.write(_edited(asked, config))
+        return 0
+    catalog = _catalog(config)
     now = time.time_ns()
     asked_for = options.instant(asked, "at", options.zone(None), now)
     at = now if asked_for is None else asked_for
@@ -62,6 +89,26 @@ def main(asked: argparse.Namespace) -> int:
     # JSON says in itself what is not known; who reads a line of text should not take it for a price.
     found = asked.json or asked.action == "list" or catalog.find(asked.model)
     return 0 if found else 1
+
+
+def _catalog(config: Config) -> Catalog:
+    from acp_proxy.policy.prices import catalog_here
+
+    return catalog_here(config, os.environ, lambda told: sys.stderr.write(f"acp-proxy: {clean(told)}\n"))
+
+
+def _edited(asked: argparse.Namespace, config: Config) -> str:
+    from acp_proxy.config.files import expanded, user_file
+    from acp_proxy.policy.prices import Asked, edit
+
+    given = vars(asked)
+    values = {key: given[key] for key in (*_RATES, "context") if given.get(key) is not None}
+    if asked.action == "set" and not values:
+        raise UsageError("prices set: expected a price, such as --input 3 --output 9")
+    common = options.common(asked)
+    own = expanded(common["config"], os.environ) if "config" in common else user_file(os.environ)
+    wanted = Asked(asked.action, asked.model, values, asked.dry_run, asked.if_version)
+    return edit(wanted, config, own, options.zone(None))
 
 
 def _model(given: str) -> str:
