@@ -126,7 +126,7 @@ def _bookkeepers(
         process=counted_by,
         titles=keeps_titles(config, config.ledger.url),
         billing_of=lambda agent: billed_by(config, agent).by,
-        lease_of=central.wallet.lease_of if central else lambda _turn, _session: None,
+        lease_of=central.lease_store.lease_of if central else lambda _turn, _session: None,
         later=loop.call_later,
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)

@@ -15,7 +15,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.session_keys import note_all
-from acp_proxy.ledger.sqlite.statements import Statements
+from acp_proxy.ledger.sqlite.executor import Executor
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR, WHOLE
 from acp_proxy.ledger.sums.totals import COUNTS
 from harness.rows import MINUTE, SECOND, row
@@ -67,7 +67,7 @@ def multiply(file: Path, by: int) -> None:
         database.executemany("INSERT INTO copy VALUES (?)", [(number,) for number in range(1, by)])
         for table in ("turn", "line", "session"):
             _copy(database, table)
-        note_all(Statements(database))
+        note_all(Executor(database))
         _add_up(database)
         for column in ("count", "units", "nano"):
             database.execute(f"UPDATE tally SET {column} = {column} * ?", (by,))

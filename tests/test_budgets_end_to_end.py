@@ -14,7 +14,7 @@ from acp_proxy.config import load
 from acp_proxy.config.digest import digest
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.places import journal_directories
-from acp_proxy.serve.live import running_turns
+from acp_proxy.serve.running_turns import running_turns
 from harness.faults.trial import until
 from tests.editor import BUDGET, PATIENT, Editor, proxy
 

@@ -2,6 +2,7 @@
 
 Of its `usage`, `cacheReadTokens` and `cacheWriteTokens` are inside `inputTokens`, and `reasoningTokens` is inside
 `outputTokens`; what it calls cost is no money. A compaction tells its own tokens. No line tells of calls cut short.
+`importing/shelves.py` calls `files` and `read`, as of each reader here.
 """
 
 from __future__ import annotations

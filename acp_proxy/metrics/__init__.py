@@ -33,7 +33,7 @@ from acp_proxy.metrics.plans import plans
 from acp_proxy.metrics.readings import Readings
 from acp_proxy.metrics.servers import servers
 from acp_proxy.metrics.spend import Spend
-from acp_proxy.metrics.tallied import tallied
+from acp_proxy.metrics.traffic import tallied
 
 __all__ = ["CONTENT_TYPE", "Exporter"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from acp_proxy.ledger.hub.wallet import Wallet, steady
+from acp_proxy.ledger.hub.lease_store import LeaseStore, steady
 from acp_proxy.system.decoding import json_decoder
 from acp_proxy.system.directories import state_directory
 
@@ -25,7 +25,7 @@ class Borrowed(Struct, frozen=True):
 
 def borrowed(url: str, user: str, environ: Mapping[str, str], now: int) -> list[Borrowed]:
     """From the hubs at a URL, to a user; nothing where nothing is lent, or its time is over."""
-    lease = Wallet(url, state_directory(environ) / "hubs").lease()
+    lease = LeaseStore(url, state_directory(environ) / "hubs").lease()
     if lease is None or lease.whose not in ("", user):
         return []
     until = now + lease.until - steady()

@@ -19,8 +19,8 @@ from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import LedgerError, OpenTurn
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.hub.lease_store import LeaseStore, steady
 from acp_proxy.ledger.hub.policy import Document, Whose
-from acp_proxy.ledger.hub.wallet import Wallet, steady
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.policy import Policy, understood
 from acp_proxy.system.decoding import json_decoder
@@ -48,7 +48,7 @@ class Followed:
         self._path = directory / f"{quote(url, safe='')}.policy"
         self._unsaid = unsaid
         self._told = told
-        self.wallet = Wallet(url, directory, owner=owner)
+        self.lease_store = LeaseStore(url, directory, owner=owner)
         self.tag: str | None = None
         self._whose: Whose | None = None
         self.policy = Policy()
@@ -73,18 +73,18 @@ class Followed:
 
         if not isinstance(ledger, HubLedger):
             return
-        if gone := self.wallet.left_behind():
-            self.wallet.bury([turn for owner in ledger.taken_over(gone) for turn in gone[owner]])
+        if gone := self.lease_store.left_behind():
+            self.lease_store.settle_lost([turn for owner in ledger.taken_over(gone) for turn in gone[owner]])
         began, lease = steady(), f"{PREFIX}{uuid7(now)}"
-        returned = self.wallet.ask_for(lease)
+        returned = self.lease_store.ask_for(lease)
         if returned is None:
             return
         try:
             lent, usable = ledger.lend(replace(turn, id=lease), wants, now, returned)
         except LedgerError:
-            self.wallet.lose(lease)
+            self.lease_store.lose(lease)
             raise
-        self.wallet.take(lease, lent, began, usable, returned)
+        self.lease_store.take(lease, lent, began, usable, returned)
 
     def read(self) -> None:
         """What was kept of an earlier one; what cannot be read is as none, until the hub answers."""
@@ -107,7 +107,7 @@ class Followed:
         policy = understood(kept.document)
         budgets = tuple(replace(each, on_unavailable=each.on_unavailable or self._unsaid) for each in policy.budgets)
         self.tag, self._whose, self.policy = kept.tag, kept.whose, replace(policy, budgets=budgets)
-        self.wallet.whose = kept.whose.user if kept.whose else ""
+        self.lease_store.whose = kept.whose.user if kept.whose else ""
         self._told(self.policy)
 
     def _keep(self, kept: _Kept) -> None:

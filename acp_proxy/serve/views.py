@@ -24,10 +24,10 @@ from acp_proxy.serve.bills import bills
 from acp_proxy.serve.coverage import coverage
 from acp_proxy.serve.dead_proxies import DeadProxies
 from acp_proxy.serve.freshness import Freshness
-from acp_proxy.serve.live import Running, attended_sessions, described, running_turns
 from acp_proxy.serve.periods import bounds_of
 from acp_proxy.serve.plans import plans
 from acp_proxy.serve.questions import FILTERED, choice, number, only
+from acp_proxy.serve.running_turns import Running, attended_sessions, described, running_turns
 from acp_proxy.serve.session_order import SORTS, Wanted
 from acp_proxy.serve.sessions import RecentSessions, States
 from acp_proxy.serve.spend import BY, spend

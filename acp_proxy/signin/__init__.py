@@ -26,6 +26,6 @@ def access_token(url: str, *, rejected: str | None = None, environ: Mapping[str,
 
     Blocks; may be called in any thread and by any number of processes. Raises SignInError.
     """
-    from acp_proxy.signin.renewing import current
+    from acp_proxy.signin.token_refresh import current
 
     return current(url, rejected, environ)

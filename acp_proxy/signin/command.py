@@ -13,11 +13,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from acp_proxy.signin import VARIABLE, SignInError, access_token, kept
+from acp_proxy.signin import VARIABLE, SignInError, access_token, token_store
 from acp_proxy.signin.asking import discovered, hub_url, post, who_is
 from acp_proxy.signin.device import begin, granted
-from acp_proxy.signin.kept import Kept
-from acp_proxy.signin.renewing import keep
+from acp_proxy.signin.token_refresh import keep
+from acp_proxy.signin.token_store import Kept
 from acp_proxy.system.errors import reason_of
 
 Store = Literal["keyring", "file"]
@@ -37,15 +37,15 @@ def login(asked: Asked, environ: Mapping[str, str], tell: Callable[[str], object
     """`tell` says at once what the user has to do. Raises SignInError."""
     hub = hub_url(asked.url)
     addresses = discovered(hub)
-    where = asked.store or ("keyring" if kept.has_keyring() else "file")
-    if where == "keyring" and not kept.has_keyring():
+    where = asked.store or ("keyring" if token_store.has_keyring() else "file")
+    if where == "keyring" and not token_store.has_keyring():
         raise SignInError("this machine has no keyring that keeps anything: pip install keyring, or --store file")
     if asked.token_file is not None:
         token = _token(asked.token_file)
         user = str(who_is(addresses["userinfo_endpoint"], token).get("user"))
         _replace(Kept(hub, user, token, personal=True), addresses, environ)
         return _done(user, hub, "file")
-    code = begin(addresses, kept.machine_id(environ), socket.gethostname())
+    code = begin(addresses, token_store.machine_id(environ), socket.gethostname())
     tell(f"Open {code.page}\nand let this machine in, if it shows the code {code.code}\n")
     if asked.browser:
         with suppress(webbrowser.Error):
@@ -58,22 +58,22 @@ def login(asked: Asked, environ: Mapping[str, str], tell: Callable[[str], object
 
 def logout(url: str | None, environ: Mapping[str, str]) -> str:
     """At one hub, or at all; the machine forgets also if a hub does not answer. Raises SignInError."""
-    hubs = [each.hub for each in kept.all_hubs(environ)] if url is None else [hub_url(url)]
+    hubs = [each.hub for each in token_store.all_hubs(environ)] if url is None else [hub_url(url)]
     lines = list[str]()
     for hub in hubs:
-        found = kept.read(hub, environ)
+        found = token_store.read(hub, environ)
         if found is None:
             raise SignInError(f"{hub}: nobody is signed in")
-        with kept.locked(hub, environ):
+        with token_store.locked(hub, environ):
             told = _revoked(found)
-            kept.forget(hub, environ)
+            token_store.forget(hub, environ)
         lines.append(f"signed out at {hub}{told}\n")
     return "".join(lines) or "nobody is signed in at any hub\n"
 
 
 def whoami(url: str | None, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """Who is signed in at one hub, or at all, with what each says of them. Raises SignInError."""
-    hubs = [each.hub for each in kept.all_hubs(environ)] if url is None else [hub_url(url)]
+    hubs = [each.hub for each in token_store.all_hubs(environ)] if url is None else [hub_url(url)]
     if not hubs:
         by_token = f"; {VARIABLE} is set, name its hub" if environ.get(VARIABLE) else ": run acp-proxy login URL"
         raise SignInError(f"nobody is signed in at any hub{by_token}")
@@ -96,15 +96,15 @@ def _replace(
     new: Kept, addresses: Mapping[str, str], environ: Mapping[str, str], answer: Mapping[str, object] | None = None
 ) -> None:
     """In place of an earlier sign-in there, which ends. A token that somebody made is theirs to end."""
-    with kept.locked(new.hub, environ):
-        old = kept.read(new.hub, environ)
+    with token_store.locked(new.hub, environ):
+        old = token_store.read(new.hub, environ)
         if old is not None and not old.personal:
-            secret = old.secret or kept.in_keyring(new.hub)
+            secret = old.secret or token_store.in_keyring(new.hub)
             if secret:
                 with suppress(SignInError):
                     post(addresses["revocation_endpoint"], {"token": secret})
         if answer is None:
-            kept.write(new, environ)
+            token_store.write(new, environ)
         else:
             keep(new, answer, environ)
 
@@ -113,14 +113,14 @@ def _revoked(found: Kept) -> str:
     if found.personal:
         return "; the token still holds: an administrator can revoke it"
     try:
-        secret = found.secret or kept.in_keyring(found.hub)
+        secret = found.secret or token_store.in_keyring(found.hub)
         if secret:
             post(f"{found.hub}/oauth/revoke", {"token": secret})
     except SignInError as error:
         return f" on this machine alone: {error}"
     finally:
         if found.secret is None:
-            kept.drop_from_keyring(found.hub)
+            token_store.drop_from_keyring(found.hub)
     return ""
 
 

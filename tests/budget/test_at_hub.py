@@ -15,9 +15,9 @@ from acp_proxy.core.budget import account_of
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.hub.identity import Identity
 from acp_proxy.ledger import OpenTurn, open_ledger
+from acp_proxy.ledger.hub.lease_store import LeaseStore, steady
 from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.hub.policy import Changes
-from acp_proxy.ledger.hub.wallet import Wallet, steady
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.policy import understood
 from acp_proxy.policy.borrowed import borrowed
@@ -317,10 +317,10 @@ def test_who_asks_who_they_are_is_told_of_their_requests_and_of_what_is_lent(
     typed("root", *SEATS)
     typed("alice", "request", "seats", "--amount", "5", "--reason", "the release")
     key = '["hub","seats","day","USD",0,{"organisation":"default","user":"alice"}]'
-    wallet = Wallet(url, tmp_path / ".local/state/acp-proxy/hubs")
-    assert wallet.ask_for("lease-1") == ()
-    wallet.whose = "alice"
-    wallet.take("lease-1", {key: 1_500_000_000}, steady(), 3600 * 10**9, ())
+    lease_store = LeaseStore(url, tmp_path / ".local/state/acp-proxy/hubs")
+    assert lease_store.ask_for("lease-1") == ()
+    lease_store.whose = "alice"
+    lease_store.take("lease-1", {key: 1_500_000_000}, steady(), 3600 * 10**9, ())
     now = time.time_ns()
     (lent,) = borrowed(url, "alice", {"HOME": str(tmp_path)}, now)
     assert (lent.budget, lent.layer, lent.amount, lent.unit) == ("seats", "hub", 1_500_000_000, "USD")

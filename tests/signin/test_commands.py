@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.signin import access_token, kept
+from acp_proxy.signin import access_token, token_store
 from tests.hub.served import Served
 from tests.signin.people import Person, token_of
 
@@ -72,10 +72,10 @@ def test_a_keyring_keeps_what_makes_new_tokens(
         assert login.stdout.read().endswith("the token is kept in the keyring\n")
     (secret,) = json.loads(rings.read_text()).values()
     assert secret.startswith("acpr_")
-    found = kept.read(hub.url, environ)
+    found = token_store.read(hub.url, environ)
     assert found is not None
     assert found.secret is None
-    assert "acpr_" not in next(kept.directory(environ).glob("*.json")).read_text()
+    assert "acpr_" not in next(token_store.directory(environ).glob("*.json")).read_text()
 
     before = set(sys.modules)
     renewed = access_token(hub.url, rejected=found.access, environ=os.environ | environ)
@@ -88,6 +88,6 @@ def test_a_keyring_keeps_what_makes_new_tokens(
 
 
 def test_what_a_relay_asks_with_imports_neither_a_keyring_nor_a_client_of_others() -> None:
-    code = "import sys, acp_proxy.signin.renewing; print(*sys.modules)"
+    code = "import sys, acp_proxy.signin.token_refresh; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert {"keyring", "httpx2", "authlib", "joserfc"} & set(done.stdout.split()) == set()

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.hub.settings import Settings
-from acp_proxy.signin import SignInError, UnreachableError, access_token, command, kept
+from acp_proxy.signin import SignInError, UnreachableError, access_token, command, token_store
 from acp_proxy.signin.asking import hub_url
 from tests.hub.served import Served
 from tests.signin.people import Person, token_of
@@ -40,16 +40,16 @@ def test_what_is_kept_is_for_nobody_else(hub: Served, environ: dict[str, str]) -
         _login(hub, environ)
     finally:
         os.umask(umask)
-    for path in kept.directory(environ).iterdir():
+    for path in token_store.directory(environ).iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(kept.directory(environ).stat().st_mode) == 0o700
+    assert stat.S_IMODE(token_store.directory(environ).stat().st_mode) == 0o700
 
 
 def test_a_machine_that_was_not_let_in_is_told_so(hub: Served, environ: dict[str, str]) -> None:
     person = Person(hub, token_of(hub))
     with pytest.raises(SignInError, match="this machine was not let in"):
         command.login(command.Asked(hub.url, store="file", browser=False), environ, person.refuses)
-    assert kept.all_hubs(environ) == []
+    assert token_store.all_hubs(environ) == []
 
 
 def test_a_token_is_used_until_its_time_is_nearly_over_and_renewed_then(hub: Served, environ: dict[str, str]) -> None:
@@ -67,10 +67,10 @@ def test_a_token_is_used_until_its_time_is_nearly_over_and_renewed_then(hub: Ser
 
 def _age(hub: Served, environ: dict[str, str]) -> None:
     """As after an hour: what this machine keeps is over."""
-    found = kept.read(hub.url, environ)
+    found = token_store.read(hub.url, environ)
     assert found is not None
     hub.ahead += 3600
-    kept.write(replace(found, ends_at=0.0), environ)
+    token_store.write(replace(found, ends_at=0.0), environ)
 
 
 def test_proxies_that_renew_at_once_ask_once(hub: Served, environ: dict[str, str]) -> None:
@@ -91,10 +91,10 @@ def test_a_stolen_refresh_token_ends_the_sign_in_when_both_have_used_it(
     hub: Served, environ: dict[str, str], tmp_path: Path
 ) -> None:
     _login(hub, environ)
-    found = kept.read(hub.url, environ)
+    found = token_store.read(hub.url, environ)
     assert found is not None
     thief = {"XDG_STATE_HOME": str(tmp_path / "thief")}
-    kept.write(found, thief)
+    token_store.write(found, thief)
     for who in (environ, thief):
         _age(hub, who)
         access_token(hub.url, environ=who)
@@ -113,13 +113,13 @@ def test_a_hub_that_is_away_takes_no_sign_in_away(environ: dict[str, str], tmp_p
     with served.running():
         _login(served, environ)
     good = access_token(served.url, environ=environ)
-    found = kept.read(served.url, environ)
+    found = token_store.read(served.url, environ)
     assert found is not None
-    kept.write(replace(found, ends_at=found.ends_at - 3570), environ)  # its time is nearly over
+    token_store.write(replace(found, ends_at=found.ends_at - 3570), environ)  # its time is nearly over
     assert access_token(served.url, environ=environ) == good
     with pytest.raises(UnreachableError, match="connection refused"):
         access_token(served.url, rejected=good, environ=environ)
-    assert kept.read(served.url, environ) is not None
+    assert token_store.read(served.url, environ) is not None
 
 
 def test_who_signs_out_is_out_at_the_hub_as_well(hub: Served, environ: dict[str, str]) -> None:
@@ -169,7 +169,7 @@ def test_a_program_has_its_token_from_the_environment(hub: Served, environ: dict
 @pytest.mark.parametrize("text", ["{", "[]", '{"hub": 1}', "", '{"x": 1}'])
 def test_a_file_that_is_damaged_is_none(text: str, hub: Served, environ: dict[str, str]) -> None:
     _login(hub, environ)
-    path = next(kept.directory(environ).glob("*.json"))
+    path = next(token_store.directory(environ).glob("*.json"))
     path.write_text(text)
     with pytest.raises(SignInError, match="run acp-proxy login"):
         access_token(hub.url, environ=environ)

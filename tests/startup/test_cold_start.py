@@ -13,7 +13,7 @@ import pytest
 
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
-from acp_proxy.ledger.sqlite.version import STEPS
+from acp_proxy.ledger.sqlite.version import SCHEMA_VERSION
 from harness.rows import MINUTE, line, row
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_who_only_looks_does_not_import_what_writes(home: Path, command: str) ->
 
 
 def test_a_ledger_at_the_last_step_is_known_without_the_steps() -> None:
-    assert len(MIGRATIONS) == STEPS
+    assert len(MIGRATIONS) == SCHEMA_VERSION
 
 
 def test_a_status_takes_along_nothing_that_others_import_for_functions_that_nobody_calls(home: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from acp_proxy.core.events import TurnEnded
-from acp_proxy.core.meter.endings import answered, chars_of, cut_short, tokens_in
 from acp_proxy.core.meter.readers.reader import TurnUsage
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.session_context import TurnContexts
+from acp_proxy.core.meter.turn_outcome import answered, chars_of, cut_short, tokens_in
 from acp_proxy.core.usage import Usage
 
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.events import TurnEnded
-from acp_proxy.core.meter.endings import answered, cut_short, tokens_in
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.session_context import TurnContexts
+from acp_proxy.core.meter.turn_outcome import answered, cut_short, tokens_in
 from acp_proxy.core.usage import Usage
 
 

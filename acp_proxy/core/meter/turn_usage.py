@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.counters import joined
-from acp_proxy.core.meter.endings import answered, cut_short, refused
 from acp_proxy.core.meter.estimate import Estimate
 from acp_proxy.core.meter.observations import TurnObservations
 from acp_proxy.core.meter.readers.reader import TurnUsage
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.session_context import TurnContexts
+from acp_proxy.core.meter.turn_outcome import answered, cut_short, refused
 from acp_proxy.core.usage import NOTHING
 
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed

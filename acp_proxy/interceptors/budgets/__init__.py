@@ -109,7 +109,7 @@ class Budgets(Interceptor):
         self._models = Models()
         self._sizes = Sizes()
         self._turns = Turns()
-        self._lease = None if rules.central is None else rules.central.wallet
+        self._lease = None if rules.central is None else rules.central.lease_store
         self._borrowing = False
         self._messages = messages = ClientMessages(rules.style)
         self._writes = writes = LedgerWrites(worker, self._turns, self._lease)
@@ -174,7 +174,7 @@ class Budgets(Interceptor):
         keys = [account.key for account in accounts if account.budget.window.name != "turn"]
         if central is None or self._borrowing or not running.standings or not keys:
             return
-        if not central.wallet.is_due(keys):
+        if not central.lease_store.is_due(keys):
             return
         self._borrowing = True
         wants = [(account, self._sizes.of(account, turn.origin, turn.model)) for account in accounts]

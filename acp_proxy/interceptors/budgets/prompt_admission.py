@@ -159,7 +159,7 @@ class PromptAdmission:
             if account.enforced and self._policy(account) == "lease" and account.budget.window.name != "turn"
         }
         if central is not None and sizes:
-            running.lease = central.wallet.draw(running.id, sizes, running.session)
+            running.lease = central.lease_store.draw(running.id, sizes, running.session)
         return running.lease is not None
 
     def _policy(self, account: Account) -> OnUnavailable:

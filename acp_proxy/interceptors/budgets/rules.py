@@ -62,7 +62,7 @@ class Central(Protocol):
         """Those of the policy that a prompt is charged to, as far as it is known here."""
 
     @property
-    def wallet(self) -> Lease: ...
+    def lease_store(self) -> Lease: ...
 
     def borrow(self, ledger: BudgetLedger, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int) -> None:
         """Have something lent for turns such as this; in the ledger's thread. Raises LedgerError."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from acp_proxy.ledger import LedgerError, Warn, log_warning, open_ledger
+from acp_proxy.ledger.hub.lease_store import SUFFIX, LeaseStore
 from acp_proxy.ledger.hub.ledger import HubLedger
-from acp_proxy.ledger.hub.wallet import SUFFIX, Wallet
 from acp_proxy.ledger.hub_address import hubs_of
 from acp_proxy.system.directories import state_directory
 
@@ -30,14 +30,14 @@ def give_all_back(hub: str | None, environ: Mapping[str, str] = os.environ, warn
 
 
 def _give_back(url: str, directory: Path, warn: Warn) -> None:
-    wallet = Wallet(url, directory)
-    owed: Sequence[str] = wallet.put_back()
+    lease_store = LeaseStore(url, directory)
+    owed: Sequence[str] = lease_store.put_back()
     with closing(open_ledger(url, patience=_PATIENCE, warn=warn)) as ledger:
         if not isinstance(ledger, HubLedger):
             return
-        if gone := wallet.left_behind():
-            wallet.bury([turn for owner in ledger.taken_over(gone) for turn in gone[owner]])
-            owed = wallet.put_back()
+        if gone := lease_store.left_behind():
+            lease_store.settle_lost([turn for owner in ledger.taken_over(gone) for turn in gone[owner]])
+            owed = lease_store.put_back()
         for lease in owed:
             ledger.give_back("", lease)
-        wallet.given_back(owed)
+        lease_store.given_back(owed)

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
 from acp_proxy.ledger.places import foreign_file_system, private_directory, sqlite_url
-from acp_proxy.ledger.sqlite.version import APPLICATION_ID, is_up_to_date, strange_table
+from acp_proxy.ledger.sqlite.version import APPLICATION_ID, invalid_table, is_up_to_date
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ def _connect(path: Path, patience: float, cache: int | None) -> sqlite3.Connecti
             from acp_proxy.ledger.sqlite.schema import migrate  # imports all that writes, and most openers only look
 
             migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
-        if strange := patiently(lambda: strange_table(connection), patience):
+        if strange := patiently(lambda: invalid_table(connection), patience):
             raise LedgerError(f"another program has changed this file: its table {strange} is not as acp-proxy made it")
         if cache is not None:
             connection.execute(f"PRAGMA cache_size = -{cache}")

@@ -17,6 +17,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql_ledger import SqlLedger, sized
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
+from acp_proxy.ledger.sqlite.executor import Executor
 from acp_proxy.ledger.sqlite.fair_lock import FairLock
 from acp_proxy.ledger.sqlite.file import (
     LedgerDamagedError,
@@ -27,7 +28,6 @@ from acp_proxy.ledger.sqlite.file import (
     translated,
 )
 from acp_proxy.ledger.sqlite.schema import check_version
-from acp_proxy.ledger.sqlite.statements import Statements
 from acp_proxy.ledger.statements import Run
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class SqliteLedger(SqlLedger):
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience if entered else 0)
             try:
                 check_version(connection)  # what we write may not be all that a newer one counts on
-                result = work(Statements(connection))
+                result = work(Executor(connection))
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # a full disk has rolled back by itself

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.migrations import MIGRATIONS, refuse_newer
-from acp_proxy.ledger.sqlite.statements import Statements
+from acp_proxy.ledger.sqlite.executor import Executor
 from acp_proxy.ledger.sqlite.version import APPLICATION_ID, pragma
 
 
@@ -31,7 +31,7 @@ def migrate(connection: sqlite3.Connection, begin: Callable[[str], object]) -> N
                 if isinstance(statement, str):
                     connection.execute(statement)
                 else:
-                    statement(Statements(connection))
+                    statement(Executor(connection))
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")

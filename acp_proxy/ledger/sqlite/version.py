@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
-STEPS = 22  # that there are
+SCHEMA_VERSION = 22  # len(migrations.MIGRATIONS), said again so that a reader need not import them; a test compares
 TABLES = frozenset(
     (
         *("turn", "line", "session", "session_key", "series", "total", "tally", "relayed", "label", "label_count"),
@@ -20,10 +20,12 @@ TABLES = frozenset(
 
 def is_up_to_date(connection: sqlite3.Connection) -> bool:
     """Whether it is a ledger at the last step; of any other `schema.py` knows what to do."""
-    return pragma(connection, "application_id") == APPLICATION_ID and pragma(connection, "user_version") == STEPS
+    return (
+        pragma(connection, "application_id") == APPLICATION_ID and pragma(connection, "user_version") == SCHEMA_VERSION
+    )
 
 
-def strange_table(connection: sqlite3.Connection) -> str | None:
+def invalid_table(connection: sqlite3.Connection) -> str | None:
     """One of ours that is missing, or is a view or a table whose columns take whatever another program writes.
 
     Who reads may go by what STRICT columns hold. About 50 µs.

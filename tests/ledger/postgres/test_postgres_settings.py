@@ -20,7 +20,7 @@ from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.postgres import schema
 from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
-from acp_proxy.ledger.sqlite.version import STEPS
+from acp_proxy.ledger.sqlite.version import SCHEMA_VERSION
 from acp_proxy.ledger.statements import Run
 from acp_proxy.serve.dead_proxies import DeadProxies
 from harness.daemons import until
@@ -175,22 +175,22 @@ class TestTimeouts:
     def test_a_step_of_a_migration_may_take_longer_than_patience_or_a_server_allows_but_no_wait_for_a_lock(
         self, monkeypatch: pytest.MonkeyPatch, empty: str
     ) -> None:
-        monkeypatch.setitem(schema._OWN, STEPS, ("SELECT pg_sleep(1.5)",))
+        monkeypatch.setitem(schema._OWN, SCHEMA_VERSION, ("SELECT pg_sleep(1.5)",))
         with closing(PostgresLedger(empty)) as holder:
-            holder._write(lambda run: run(gone_since(STEPS - 1), ()))
+            holder._write(lambda run: run(gone_since(SCHEMA_VERSION - 1), ()))
             holder._write(lambda run: run("UPDATE acp_proxy_schema SET version = version - 1", ()))
 
             def locked(run: Run) -> None:
                 run("LOCK TABLE acp_proxy_schema IN EXCLUSIVE MODE", ())  # as another that migrates
                 others = pytest.raises(
-                    LedgerUnavailableError, match=rf"due to lock timeout: .* expected {STEPS}: others use"
+                    LedgerUnavailableError, match=rf"due to lock timeout: .* expected {SCHEMA_VERSION}: others use"
                 )
                 with others:
                     PostgresLedger(empty, patience=1.0)
 
             holder._write(locked)
         with closing(PostgresLedger(f"{empty}?options=-c%20statement_timeout%3D1000", patience=1.0)) as ledger:
-            assert ledger._version == STEPS
+            assert ledger._version == SCHEMA_VERSION
 
 
 def until_gone(server: Server, pid: int) -> None:

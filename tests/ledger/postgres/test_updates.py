@@ -12,7 +12,7 @@ import pytest
 from acp_proxy.ledger import LedgerError, Query, open_ledger
 from acp_proxy.ledger.postgres import schema
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
-from acp_proxy.ledger.sqlite.version import STEPS
+from acp_proxy.ledger.sqlite.version import SCHEMA_VERSION
 from acp_proxy.ledger.statements import Run
 from harness.postgres import Server, asked, name_of
 from harness.rows import row
@@ -30,9 +30,9 @@ def url(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> str
 def older(url: str) -> PostgresLedger:
     """The ledger as of the version before, and as that version writes to it."""
     ledger = PostgresLedger(url)
-    for sql in (gone_since(STEPS - 1), "UPDATE acp_proxy_schema SET version = version - 1"):
+    for sql in (gone_since(SCHEMA_VERSION - 1), "UPDATE acp_proxy_schema SET version = version - 1"):
         ledger._write(lambda run, sql=sql: run(sql, ()))  # type: ignore[misc]
-    ledger._transactions.check = schema.CHECK.replace(f"<= {STEPS}", f"<= {STEPS - 1}")
+    ledger._transactions.check = schema.CHECK.replace(f"<= {SCHEMA_VERSION}", f"<= {SCHEMA_VERSION - 1}")
     return ledger
 
 
@@ -55,7 +55,7 @@ def test_a_migration_sees_what_was_being_written_when_it_came(url: str, monkeypa
         run("INSERT INTO account VALUES ('default', 'late', 1)", ())
 
     with closing(older(url)) as writer:
-        monkeypatch.setitem(schema._OWN, STEPS, ("CREATE TABLE seen AS SELECT key FROM account",))
+        monkeypatch.setitem(schema._OWN, SCHEMA_VERSION, ("CREATE TABLE seen AS SELECT key FROM account",))
         writer._write(write)
     for migration in migrations:
         migration.join()
@@ -73,7 +73,7 @@ def test_who_comes_during_a_migration_waits_and_then_writes_nothing(url: str, mo
             except LedgerError as error:
                 said.append(str(error))
 
-        monkeypatch.setitem(schema._OWN, STEPS, (lambda run: late.append(begun(append, url)),))
+        monkeypatch.setitem(schema._OWN, SCHEMA_VERSION, (lambda run: late.append(begun(append, url)),))
         with closing(open_ledger(url, journals=())) as ledger:
             for each in late:
                 each.join()
@@ -95,7 +95,7 @@ def test_of_those_that_meet_an_empty_database_one_makes_the_tables_and_the_other
         others.append(begun(lambda: PostgresLedger(url).close(), url))
         waiting.append(asked(url, held))
 
-    monkeypatch.setitem(schema._OWN, STEPS, (step,))
+    monkeypatch.setitem(schema._OWN, SCHEMA_VERSION, (step,))
     PostgresLedger(url).close()
     for each in others:
         each.join()
@@ -114,8 +114,10 @@ def test_a_role_that_may_not_change_tables_is_told_who_may(
 ) -> None:
     owners = postgres.create(tmp_path.name)
     older(owners).close()
-    monkeypatch.setitem(schema._OWN, STEPS, ("ALTER TABLE turn ADD COLUMN later TEXT",))
-    expected = f": its tables are of version {STEPS - 1}, expected {STEPS}: let their owner open it first$"
+    monkeypatch.setitem(schema._OWN, SCHEMA_VERSION, ("ALTER TABLE turn ADD COLUMN later TEXT",))
+    expected = (
+        f": its tables are of version {SCHEMA_VERSION - 1}, expected {SCHEMA_VERSION}: let their owner open it first$"
+    )
     url = role(postgres, owners, "newcomer", "")
     why = r": (permission denied for schema public|must be owner of table turn)"  # before PostgreSQL 15 the latter
     with pytest.raises(LedgerError, match=why + expected):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from acp_proxy.core.events import Counters
 from acp_proxy.core.meter.counters import Reading
-from acp_proxy.core.meter.endings import answered
 from acp_proxy.core.meter.readers.reader import EndOfTurn, TurnUsage
 from acp_proxy.core.meter.readers.turn import ReportedTurn, TurnReader
+from acp_proxy.core.meter.turn_outcome import answered
 
 
 class LastCallReader(TurnReader):

@@ -8,11 +8,11 @@ from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.events import Counters, Meta, Turn, TurnEnded
 from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.counters import Reading, completed, covers, is_empty, joined, partition, since_last
-from acp_proxy.core.meter.endings import answered
 from acp_proxy.core.meter.observations import Observation
 from acp_proxy.core.meter.readers.baseline import Baseline
 from acp_proxy.core.meter.readers.reader import EndOfTurn, Reader, Told, TurnUsage, as_read
 from acp_proxy.core.meter.subagents import Subagents
+from acp_proxy.core.meter.turn_outcome import answered
 from acp_proxy.core.usage import NOTHING, Usage
 
 _PERHAPS_ANEW = "a command may have set the agent's counters back"

@@ -9,9 +9,9 @@ from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.events import Counters, Turn, TurnEnded, UpdateSeen, UsageReported
 from acp_proxy.core.meter.counters import Reading, is_empty, joined, partition
 from acp_proxy.core.meter.dialects import status_line, turn_so_far
-from acp_proxy.core.meter.endings import answered
 from acp_proxy.core.meter.readers.reader import EndOfTurn, Reader, Told, TurnUsage, as_read
 from acp_proxy.core.meter.subagents import Subagents
+from acp_proxy.core.meter.turn_outcome import answered
 from acp_proxy.core.usage import NOTHING, Usage
 
 REPEATED = TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)

@@ -6,13 +6,13 @@ from msgspec.structs import replace
 
 from acp_proxy.core.events import Counters
 from acp_proxy.core.meter.counters import Reading, adds_up, covers, joined, since_last
-from acp_proxy.core.meter.endings import cut_short
 from acp_proxy.core.meter.readers.reader import EndOfTurn
 from acp_proxy.core.meter.readers.unknown.caches import with_caches
 from acp_proxy.core.meter.readers.unknown.calls import may_be_one, says_more, what_one_call_sends
 from acp_proxy.core.meter.readers.unknown.one_call import SMALL, ComparedTurn, known_turn
 from acp_proxy.core.meter.readers.unknown.scope import Judged, tells_its_call
 from acp_proxy.core.meter.readers.unknown.session import UnknownSession
+from acp_proxy.core.meter.turn_outcome import cut_short
 from acp_proxy.core.usage import Usage
 
 _AFTER_LOAD = "its counters may go on from before the session was loaded"

@@ -6,13 +6,13 @@ from acp_proxy.core.events import Counters, UpdateSeen, UsageReported
 from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.counters import Reading, is_empty
 from acp_proxy.core.meter.dialects import Call
-from acp_proxy.core.meter.endings import answered
 from acp_proxy.core.meter.readers.reader import EndOfTurn, TurnUsage, as_read
 from acp_proxy.core.meter.readers.turn import REPEATED, ReportedTurn, without_thinking
 from acp_proxy.core.meter.readers.unknown.counted import CountedTurn
 from acp_proxy.core.meter.readers.unknown.one_call import ComparedTurn
 from acp_proxy.core.meter.readers.unknown.session import UnknownSession
 from acp_proxy.core.meter.readers.unknown.told import ToldByUnknown
+from acp_proxy.core.meter.turn_outcome import answered
 from acp_proxy.core.stop_reasons import CANCELLED
 from acp_proxy.core.usage import NOTHING, Usage
 

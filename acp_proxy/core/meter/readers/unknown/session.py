@@ -6,13 +6,13 @@ from msgspec.structs import replace
 
 from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.events import Turn, TurnEnded
-from acp_proxy.core.meter.endings import chars_of
 from acp_proxy.core.meter.readers.baseline import Baseline
 from acp_proxy.core.meter.readers.reader import Reader
 from acp_proxy.core.meter.readers.turn import TurnReader
 from acp_proxy.core.meter.readers.unknown.one_call import ComparedTurn, Known
 from acp_proxy.core.meter.readers.unknown.scope import ScopeGuess
 from acp_proxy.core.meter.readers.unknown.told import ToldByUnknown
+from acp_proxy.core.meter.turn_outcome import chars_of
 
 
 class UnknownSession(TurnReader):

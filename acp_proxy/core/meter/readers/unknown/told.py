@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading, joined
-from acp_proxy.core.meter.endings import chars_of
 from acp_proxy.core.meter.readers.each_call import ToldCalls
 from acp_proxy.core.meter.readers.unknown.one_call import CHARS_PER_TOKEN, REMINDERS
+from acp_proxy.core.meter.turn_outcome import chars_of
 from acp_proxy.core.usage import NOTHING, Usage
 
 

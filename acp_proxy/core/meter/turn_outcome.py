@@ -1,4 +1,4 @@
-"""How a turn ended, and how many characters of it passed."""
+"""How a turn ended, and how many characters of it passed. All readers count by it: what changes here changes rows."""
 
 from __future__ import annotations
 

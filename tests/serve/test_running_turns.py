@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.report import session_key
-from acp_proxy.serve.live import attended_sessions, running_turns
+from acp_proxy.serve.running_turns import attended_sessions, running_turns
 from harness.rows import ALICE, NOON, row
 from tests.ledger.holds import CAP, ELSEWHERE, GONE, hold
 from tests.ledger.warned import Warnings

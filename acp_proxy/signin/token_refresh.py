@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from acp_proxy.signin import VARIABLE, SignInError, UnreachableError, kept
+from acp_proxy.signin import VARIABLE, SignInError, UnreachableError, token_store
 from acp_proxy.signin.asking import RefusedError, hub_url, post
-from acp_proxy.signin.kept import Kept
+from acp_proxy.signin.token_store import Kept
 
 _EARLY = 60.0  # seconds before its end that a token is renewed
 _SECONDS = 30.0  # that a process may take which asks a keyring
@@ -31,7 +31,7 @@ def current(url: str, rejected: str | None, environ: Mapping[str, str]) -> str:
     found = _signed_in(url, environ)
     if token := _good(found, rejected):
         return token
-    with kept.locked(found.hub, environ):
+    with token_store.locked(found.hub, environ):
         found = _signed_in(found.hub, environ)
         if token := _good(found, rejected):
             return token
@@ -49,7 +49,7 @@ def renew(found: Kept, secret: str, environ: Mapping[str, str]) -> str:
         answer = post(f"{found.hub}/oauth/token", {"grant_type": "refresh_token", "refresh_token": secret})
     except RefusedError as error:
         if error.error == "invalid_grant":
-            kept.forget(found.hub, environ)
+            token_store.forget(found.hub, environ)
         raise SignInError(f"{found.hub}: {error}: {_again(found.hub)}") from error
     return keep(found, answer, environ)
 
@@ -61,16 +61,18 @@ def keep(found: Kept, answer: Mapping[str, object], environ: Mapping[str, str]) 
         raise SignInError(f"{found.hub}: answers what is no token")
     user = str(answer.get("user") or found.user)
     if found.secret is None:
-        kept.put_in_keyring(found.hub, refresh)
+        token_store.put_in_keyring(found.hub, refresh)
     secret = None if found.secret is None else refresh
-    kept.write(structs.replace(found, user=user, secret=secret, access=access, ends_at=time.time() + seconds), environ)
+    token_store.write(
+        structs.replace(found, user=user, secret=secret, access=access, ends_at=time.time() + seconds), environ
+    )
     return access
 
 
 def _signed_in(url: str, environ: Mapping[str, str]) -> Kept:
     hubs = [hub_url(each.strip()) for each in url.split(",")]
     for hub in hubs:
-        if found := kept.read(hub, environ):
+        if found := token_store.read(hub, environ):
             return found
     raise SignInError(f"{url}: nobody is signed in: {_again(hubs[0])}")
 
@@ -89,7 +91,7 @@ def _renewed(found: Kept, environ: Mapping[str, str]) -> str:
     if found.secret is not None:
         return renew(found, found.secret, environ)
     # In a process of its own: the package takes 80 ms and 10 MB, which no relay is to have for it.
-    command = [sys.executable, "-P", "-m", "acp_proxy.signin.of_keyring", found.hub]
+    command = [sys.executable, "-P", "-m", "acp_proxy.signin.keyring_refresh", found.hub]
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=_SECONDS, env=dict(environ), text=True)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -97,7 +99,7 @@ def _renewed(found: Kept, environ: Mapping[str, str]) -> str:
     if done.returncode:
         kind = UnreachableError if done.returncode == _UNREACHABLE else SignInError
         raise kind((done.stderr.strip().splitlines() or [f"{found.hub}: {_again(found.hub)}"])[-1])
-    renewed = kept.read(found.hub, environ)
+    renewed = token_store.read(found.hub, environ)
     if renewed is None or renewed.access is None:
         raise SignInError(f"{found.hub}: nobody is signed in: {_again(found.hub)}")
     return renewed.access

@@ -1,4 +1,8 @@
-"""Metrics of sessions and relays, and histograms, from the tallies of a ledger. Pure."""
+"""Metrics of sessions and relays, and histograms, from the tallies of a ledger. Pure.
+
+Names and labels are public: dashboards, rules and docs have them. Each histogram is one of
+`ledger.sums.tallies.BOUNDS`, with labels in the order in which it is tallied.
+"""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import Any
 from acp_proxy.ledger.statements import Statement
 
 
-class Statements:
-    """A `Run`. Who began the transaction ends it: nobody waits longer for that."""
+class Executor:
+    """A `Run` of `ledger/statements.py`. It never commits: who began the transaction ends it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

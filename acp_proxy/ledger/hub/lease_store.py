@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.lease import Lease
-from acp_proxy.core.budget.purse import Purse
+from acp_proxy.core.budget.lease_state import LeaseState
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.system.decoding import json_decoder
@@ -48,7 +48,7 @@ class _Paid(Struct, frozen=True):
     session: str
 
 
-class Wallet:
+class LeaseStore:
     """For the hubs at `url`, and whom they know by this machine's token. `owner` is this process.
 
     Called in the relay's thread and in the ledger's.
@@ -99,7 +99,7 @@ class Wallet:
                     found.setdefault(owner, []).append(turn)
         return found
 
-    def bury(self, turns: Collection[str]) -> None:
+    def settle_lost(self, turns: Collection[str]) -> None:
         """The hub has all that there will ever be of these."""
 
         def change(lease: Lease) -> Lease:
@@ -140,12 +140,12 @@ class Wallet:
     def draw(self, turn: str, sizes: Mapping[str, HoldSize], session: str = "") -> str | None:
         """The lease that pays for a turn of these accounts; None if it cannot."""
         with self._locked():
-            purse = self._read()
-            lease = purse.current
+            state = self._read()
+            lease = state.current
             if lease is None or lease.whose != self.whose:
                 return None
             drawn = lease.draw(turn, sizes, self._boot, self._clock(), self._by)
-            if drawn is None or not self._write(msgspec.structs.replace(purse, current=drawn[0])):
+            if drawn is None or not self._write(msgspec.structs.replace(state, current=drawn[0])):
                 return None
             self._paid[turn] = _Paid(lease.id, session)
             return lease.id
@@ -158,29 +158,29 @@ class Wallet:
     def settled(self, turn: str) -> None:
         """Its row is in the ledger, or it used nothing."""
         if self._paid.pop(turn, None) is not None:
-            self.bury([turn])
+            self.settle_lost([turn])
 
     def _left_behind(self, leases: Iterable[Lease]) -> set[str]:
         drawn = {turn: lease.by.get(turn, "") for lease in leases for turn in lease.drawn}
         return {turn for turn, process in drawn.items() if process != self._by and _is_gone(process)}
 
-    def _change(self, change: Callable[[Purse], Purse]) -> None:
+    def _change(self, change: Callable[[LeaseState], LeaseState]) -> None:
         with self._locked():
             found = self._read()
             if (changed := change(found)) != found:
                 self._write(changed)
 
-    def _read(self) -> Purse:
+    def _read(self) -> LeaseState:
         with suppress(OSError, msgspec.MsgspecError):
-            return json_decoder(Purse).decode(self._path.read_bytes())
-        return Purse()
+            return json_decoder(LeaseState).decode(self._path.read_bytes())
+        return LeaseState()
 
-    def _write(self, purse: Purse) -> bool:
+    def _write(self, state: LeaseState) -> bool:
         """Whole or not at all, and on the disk: what was drawn must not come back after a loss of power."""
         new = self._path.with_suffix(".new")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(purse))
+                file.write(msgspec.json.encode(state))
                 file.flush()
                 os.fsync(file.fileno())
             new.replace(self._path)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-from acp_proxy.signin import SignInError, UnreachableError, kept, renewing
+from acp_proxy.signin import SignInError, UnreachableError, token_refresh, token_store
 
 
 def main(hub: str) -> int:
     try:
-        found, secret = kept.read(hub, os.environ), kept.in_keyring(hub)
+        found, secret = token_store.read(hub, os.environ), token_store.in_keyring(hub)
         if found is None or secret is None:
             raise SignInError(f"{hub}: nobody is signed in: run acp-proxy login {hub}")
-        renewing.renew(found, secret, os.environ)
+        token_refresh.renew(found, secret, os.environ)
     except SignInError as error:
         sys.stderr.write(f"{error}\n")
         return os.EX_TEMPFAIL if isinstance(error, UnreachableError) else 1

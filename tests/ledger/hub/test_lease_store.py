@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.lease import Lease
-from acp_proxy.core.budget.purse import Purse
+from acp_proxy.core.budget.lease_state import LeaseState
 from acp_proxy.core.windows import HOUR
-from acp_proxy.ledger.hub.wallet import MARGIN, Wallet, steady
+from acp_proxy.ledger.hub.lease_store import MARGIN, LeaseStore, steady
 from acp_proxy.ledger.owners import Owner
 
 URL = "https://hub.example.com"
@@ -28,11 +28,11 @@ class Clock:
         return self.now
 
 
-def wallet(directory: Path, clock: Clock, boot: str = "boot", owner: Owner | None = None) -> Wallet:
-    return Wallet(URL, directory, clock, lambda: boot, owner)
+def lease_store(directory: Path, clock: Clock, boot: str = "boot", owner: Owner | None = None) -> LeaseStore:
+    return LeaseStore(URL, directory, clock, lambda: boot, owner)
 
 
-def lend(to: Wallet, lease: str, pool: int, clock: Clock) -> Sequence[str]:
+def lend(to: LeaseStore, lease: str, pool: int, clock: Clock) -> Sequence[str]:
     """As the hub does at once; what it has back."""
     returned = to.ask_for(lease)
     assert returned is not None
@@ -50,7 +50,7 @@ def gone() -> Owner:
 
 def test_proxies_of_a_machine_spend_of_one_lease(tmp_path: Path) -> None:
     clock = Clock()
-    one, other = wallet(tmp_path, clock), wallet(tmp_path, clock)
+    one, other = lease_store(tmp_path, clock), lease_store(tmp_path, clock)
     assert one.is_due(["pool"])
     lend(one, "lease-1", 2, clock)
     assert not other.is_due(["pool"])
@@ -62,17 +62,17 @@ def test_proxies_of_a_machine_spend_of_one_lease(tmp_path: Path) -> None:
 
 
 def test_processes_that_draw_at_once_never_draw_more_than_was_lent(tmp_path: Path) -> None:
-    lend(Wallet(URL, tmp_path), "lease-1", 40, Clock())
-    Wallet(URL, tmp_path).put_back()
-    one = Wallet(URL, tmp_path)
+    lend(LeaseStore(URL, tmp_path), "lease-1", 40, Clock())
+    LeaseStore(URL, tmp_path).put_back()
+    one = LeaseStore(URL, tmp_path)
     returned = one.ask_for("lease-2")
     assert returned == ("lease-1",)
     one.take("lease-2", {"pool": 40}, steady(), HOUR, returned)
     script = f"""if True:
         import pathlib
         from acp_proxy.core.budget.hold_size import HoldSize
-        from acp_proxy.ledger.hub.wallet import Wallet
-        one = Wallet({URL!r}, pathlib.Path({str(tmp_path)!r}))
+        from acp_proxy.ledger.hub.lease_store import LeaseStore
+        one = LeaseStore({URL!r}, pathlib.Path({str(tmp_path)!r}))
         import os
         got = [one.draw(f"{{os.getpid()}}-{{n}}", {{"pool": HoldSize(1, 1)}}) for n in range(30)]
         print(sum(each is not None for each in got))
@@ -84,7 +84,7 @@ def test_processes_that_draw_at_once_never_draw_more_than_was_lent(tmp_path: Pat
 
 def test_it_is_given_back_once_the_hub_has_all_its_rows(tmp_path: Path) -> None:
     clock = Clock()
-    one = wallet(tmp_path, clock)
+    one = lease_store(tmp_path, clock)
     lend(one, "lease-1", 2, clock)
     one.draw("t1", ONE)
     assert one.put_back() == ()
@@ -100,7 +100,7 @@ def test_it_is_given_back_once_the_hub_has_all_its_rows(tmp_path: Path) -> None:
 def test_rows_that_a_turn_causes_in_its_session_are_paid_by_the_same_lease(tmp_path: Path) -> None:
     """What a subagent costs beside its turn has an id of its own."""
     clock = Clock()
-    one = wallet(tmp_path, clock)
+    one = lease_store(tmp_path, clock)
     lend(one, "lease-1", 2, clock)
     one.draw("t1", ONE, "session")
     assert one.lease_of("of a subagent", "session") == "lease-1"
@@ -111,7 +111,7 @@ def test_rows_that_a_turn_causes_in_its_session_are_paid_by_the_same_lease(tmp_p
 
 def test_a_machine_stops_a_minute_before_the_hub_said(tmp_path: Path) -> None:
     clock = Clock()
-    one = wallet(tmp_path, clock)
+    one = lease_store(tmp_path, clock)
     lend(one, "lease-1", 9, clock)
     clock.now += HOUR - MARGIN - 1
     assert one.draw("t1", ONE) == "lease-1"
@@ -121,8 +121,8 @@ def test_a_machine_stops_a_minute_before_the_hub_said(tmp_path: Path) -> None:
 
 def test_after_a_restart_of_the_machine_nothing_is_spent_and_the_lease_goes_back(tmp_path: Path) -> None:
     clock = Clock()
-    lend(wallet(tmp_path, clock), "lease-1", 9, clock)
-    again = wallet(tmp_path, clock, "another")
+    lend(lease_store(tmp_path, clock), "lease-1", 9, clock)
+    again = lease_store(tmp_path, clock, "another")
     assert again.draw("t1", ONE) is None
     assert again.is_due(["pool"])
     assert again.ask_for("lease-2") == ("lease-1",)
@@ -131,16 +131,16 @@ def test_after_a_restart_of_the_machine_nothing_is_spent_and_the_lease_goes_back
 def test_a_file_that_was_copied_to_another_machine_is_as_no_lease(tmp_path: Path) -> None:
     """There the steady clock has begun at another time, and what names it is another name."""
     clock, here, there = Clock(), tmp_path / "here", tmp_path / "there"
-    lend(wallet(here, clock), "lease-1", 9, clock)
+    lend(lease_store(here, clock), "lease-1", 9, clock)
     there.mkdir()
     (file,) = here.glob("*.lease")
     (there / file.name).write_bytes(file.read_bytes())
-    assert wallet(there, clock, "boot of another machine").draw("t1", ONE) is None
+    assert lease_store(there, clock, "boot of another machine").draw("t1", ONE) is None
 
 
 def test_another_user_of_the_hub_spends_nothing_of_what_one_was_lent(tmp_path: Path) -> None:
     clock = Clock()
-    ann, bob = wallet(tmp_path, clock), wallet(tmp_path, clock)
+    ann, bob = lease_store(tmp_path, clock), lease_store(tmp_path, clock)
     ann.whose, bob.whose = "ann", "bob"
     lend(ann, "lease-1", 9, clock)
     assert bob.draw("t1", ONE) is None
@@ -152,37 +152,37 @@ def test_what_a_process_drew_and_did_not_live_to_settle_keeps_the_lease_until_it
     tmp_path: Path,
 ) -> None:
     clock, dead = Clock(), gone()
-    killed = wallet(tmp_path, clock, owner=dead)
+    killed = lease_store(tmp_path, clock, owner=dead)
     lend(killed, "lease-1", 3, clock)
     assert killed.draw("t1", ONE) == "lease-1"
-    after = wallet(tmp_path, clock)
+    after = lease_store(tmp_path, clock)
     assert after.is_due(["pool"])
     assert after.left_behind() == {dead: ["t1"]}
     assert after.ask_for("lease-2") == ()
-    after.bury(["t1"])
+    after.settle_lost(["t1"])
     assert after.put_back() == ("lease-1",)
 
 
 def test_what_was_asked_for_and_not_answered_goes_back(tmp_path: Path) -> None:
     clock = Clock()
-    one = wallet(tmp_path, clock)
+    one = lease_store(tmp_path, clock)
     assert one.ask_for("lease-1") == ()
     one.lose("lease-1")
     assert one.ask_for("lease-2") == ("lease-1",)
-    killed = wallet(tmp_path / "other", clock, owner=gone())
+    killed = lease_store(tmp_path / "other", clock, owner=gone())
     assert killed.ask_for("lease-3") == ()
-    assert wallet(tmp_path / "other", clock).ask_for("lease-4") == ("lease-3",)
+    assert lease_store(tmp_path / "other", clock).ask_for("lease-4") == ("lease-3",)
 
 
 def test_what_cannot_be_read_or_written_is_as_no_lease(tmp_path: Path) -> None:
     clock = Clock()
-    one = wallet(tmp_path, clock)
+    one = lease_store(tmp_path, clock)
     lend(one, "lease-1", 9, clock)
     (file,) = tmp_path.glob("*.lease")
     assert file.stat().st_mode & 0o777 == 0o600
     file.write_bytes(b'{"current": {"id": "lease-1"')
     assert one.draw("t1", ONE) is None
-    in_a_file = wallet(file / "below", clock)
+    in_a_file = lease_store(file / "below", clock)
     assert in_a_file.ask_for("lease-2") is None
     assert in_a_file.draw("t1", ONE) is None
 
@@ -197,27 +197,27 @@ _steps = st.lists(
 @given(_steps)
 def test_no_lease_is_forgotten_nor_spent_after_it_went_back(steps: list[tuple[str, str, bool]]) -> None:
     """Two processes with one file; `back` is what the hub has again, which it believes at any moment."""
-    purse, lent, back, asked = Purse(), set[str](), set[str](), dict[str, tuple[str, ...]]()
+    state, lent, back, asked = LeaseState(), set[str](), set[str](), dict[str, tuple[str, ...]]()
     for step, lease_id, flag in steps:
         if step == "ask" and lease_id not in lent | asked.keys():
-            purse = purse.ask(lease_id, f"process {flag}", lambda _: False)
-            asked[lease_id] = purse.owed
-            back |= set(purse.owed)
+            state = state.ask(lease_id, f"process {flag}", lambda _: False)
+            asked[lease_id] = state.owed
+            back |= set(state.owed)
             lent.add(lease_id)
         elif step == "answer" and lease_id in asked:
-            purse = purse.take(Lease(lease_id, "boot", 0, HOUR, {"pool": 9}), asked.pop(lease_id))
+            state = state.take(Lease(lease_id, "boot", 0, HOUR, {"pool": 9}), asked.pop(lease_id))
         elif step == "lose" and lease_id in asked:
             del asked[lease_id]
-            purse = purse.lose(lease_id)
-        elif step == "draw" and purse.current is not None:
-            drawn = purse.current.draw(f"t{len(lent)}{flag}", ONE, "boot", 1, "")
-            purse = Purse(drawn[0] if drawn else purse.current, purse.ending, purse.owed, purse.asked)
+            state = state.lose(lease_id)
+        elif step == "draw" and state.current is not None:
+            drawn = state.current.draw(f"t{len(lent)}{flag}", ONE, "boot", 1, "")
+            state = LeaseState(drawn[0] if drawn else state.current, state.ending, state.owed, state.asked)
         elif step == "settle":
-            purse = purse.changed(lambda lease: lease.settled(next(iter(lease.drawn), "")))
+            state = state.changed(lambda lease: lease.settled(next(iter(lease.drawn), "")))
         elif step == "give back":
-            purse = purse.put_back()
-            back |= set(purse.owed)
-        assert purse.current is None or purse.current.id not in back
-        assert not back & {lease.id for lease in purse.ending}
-        known = {lease.id for lease in purse.leases} | set(purse.owed) | purse.asked.keys()
+            state = state.put_back()
+            back |= set(state.owed)
+        assert state.current is None or state.current.id not in back
+        assert not back & {lease.id for lease in state.ending}
+        known = {lease.id for lease in state.leases} | set(state.owed) | state.asked.keys()
         assert lent <= known | back
