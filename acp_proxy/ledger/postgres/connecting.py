@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from random import shuffle
-from socket import AI_NUMERICHOST, SOCK_STREAM, getaddrinfo
+from socket import AF_INET, AF_INET6, SOCK_STREAM, getaddrinfo, inet_pton
 from threading import Thread
 from typing import Any
 
@@ -112,9 +112,10 @@ def _addresses(options: Options, deadline: float) -> list[dict[str, str]]:
     host = options.get("host", "")
     if not host or host[0] in "/@" or options.get("hostaddr"):
         return [{}]
-    with suppress(OSError, UnicodeEncodeError):
-        getaddrinfo(host.encode("ascii"), None, flags=AI_NUMERICHOST)
-        return [{}]  # no name: nobody need be asked
+    for family in (AF_INET, AF_INET6):
+        with suppress(OSError, ValueError):
+            inet_pton(family, host)
+            return [{}]  # no name: nobody need be asked
     found: Future[list[str]] = Future()
 
     def resolve() -> None:
