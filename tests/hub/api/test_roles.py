@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from acp_proxy.hub.api import ANSWERS
 from acp_proxy.hub.api.spending import calls as spending
 from acp_proxy.ledger import Query, Row
-from acp_proxy.ledger.hub import asking, questions, wire
+from acp_proxy.ledger.hub import asking, people, questions, wire
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.system.decoding import json_decoder
 from harness import hub
@@ -25,6 +25,7 @@ _BY_ID = (spending.FIND, spending.DELETE, spending.REQUEST, spending.APPROVE, sp
 _UNUSUAL: dict[Call[Any, Any], tuple[int, ...]] = {  # what is asked for is not there, or not theirs
     wire.GRANT: (200, 204, 403),
     asking.DECIDE: (200, 403),
+    people.FORGET: (409,),
     **dict.fromkeys(_BY_ID, (404,)),
 }
 
@@ -45,7 +46,7 @@ def test_a_role_is_answered_what_is_its_own_and_nothing_else(ask: Ask, role: str
         else:
             expected = _UNUSUAL.get(answer.call, (200, 204))
             assert status in expected, (answer.call.path, status, body)
-    assert set(found.values()) <= {200, 204, 403, 404}
+    assert set(found.values()) <= {200, 204, 403, 404, 409}
 
 
 @pytest.mark.parametrize("who", ["developer", "service", "lead"])

@@ -67,6 +67,12 @@ class Client:
 
 
 @pytest.fixture
+def ledger(url: str) -> str:
+    """Of each kind of database."""
+    return url
+
+
+@pytest.fixture
 def client(address: str) -> Iterator[Client]:
     with closing(Client(address)) as opened:
         yield opened
