@@ -13,6 +13,7 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.hub.api.central import LAYER, account_for
 from acp_proxy.hub.api.desk import SEES_ALL, Desk, reads, writes
 from acp_proxy.hub.api.problems import RefusedError
+from acp_proxy.hub.api.spending.members import users_of
 from acp_proxy.hub.api.turns import figures
 from acp_proxy.hub.policy import is_led
 from acp_proxy.ledger.budgets import DecisionCount, Grant, Overshoot
@@ -57,7 +58,8 @@ def _is_led(desk: Desk, asked: Grant) -> bool:
 
 def grants(desk: Desk, asked: wire.GrantsAt) -> list[Grant]:
     found = desk.ledger.grants(desk.claims.organisation(asked.organisation), asked.at)
-    return [each for each in found if desk.claims.sees_grant(each)]
+    of_lead = users_of(desk, desk.who.teams_led) if desk.who.role == "lead" else ()
+    return [each for each in found if desk.claims.sees_grant(each) or each.value in of_lead]
 
 
 def announce(desk: Desk, asked: wire.Announcement) -> Done:

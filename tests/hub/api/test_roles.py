@@ -11,12 +11,15 @@ from msgspec.structs import replace
 
 from acp_proxy.hub.api import ANSWERS
 from acp_proxy.hub.api.spending import calls as spending
-from acp_proxy.ledger import Query, Row
+from acp_proxy.hub.store import Store
+from acp_proxy.hub.store.people import Person
+from acp_proxy.ledger import Query, Row, open_ledger
+from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.hub import asking, people, questions, wire
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.system.decoding import json_decoder
 from harness import hub
-from harness.rows import NOON, row
+from harness.rows import MINUTE, NOON, row
 from tests.hub.api.asking import about, everybody
 from tests.hub.api.conftest import BOB, MALLORY, PEOPLE, ROLES, Ask
 
@@ -77,6 +80,19 @@ def test_a_lead_sees_the_rows_of_a_team_that_is_theirs(ask: Ask) -> None:
     of_blue = questions.Wanted(Query(where=(("team", "blue"),)))
     assert b"row-of-bob" in ask("blue", questions.ROWS, of_blue)[1]
     assert b"row-of-bob" not in ask("lead", questions.ROWS, of_blue)[1]
+
+
+def test_a_lead_sees_what_is_granted_to_who_is_in_a_team_that_is_theirs(ask: Ask, ledger: str) -> None:
+    with closing(open_ledger(ledger, journals=())) as opened:
+        people = Store(opened.tables, "default").people
+        people.arrive(Person("bob", team="blue"), "idp", 1)
+        people.arrive(Person("carol", team="green"), "idp", 1)
+    for user in ("bob", "carol"):
+        given = Grant(f"of-{user}", "default", "hub", "seats", user, 1, "USD", NOON, NOON + MINUTE, "", "a release")
+        assert ask("administrator", wire.GRANT, given)[0] == 204
+    seen = {who: ask(who, wire.GRANTS, wire.GrantsAt("default"))[1] for who in ("blue", "lead", "developer", "finance")}
+    told = {who: [user for user in ("bob", "carol") if f"of-{user}".encode() in seen[who]] for who in seen}
+    assert told == {"blue": ["bob"], "lead": [], "developer": [], "finance": ["bob", "carol"]}
 
 
 def test_finance_sees_all_rows_of_its_organisation_and_of_no_other(ask: Ask) -> None:

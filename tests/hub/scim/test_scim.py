@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
+from typing import Any, cast
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.hub.auth.claims import person
-from acp_proxy.hub.identity import Role
+from acp_proxy.hub.identity import Identity, Role
+from acp_proxy.hub.page.seen import SeenLedger
+from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.hub.settings import Provider, Settings
 from acp_proxy.hub.store.families import Granted, Refused
 from acp_proxy.hub.store.people import Person
 from acp_proxy.hub.store.tokens import Asked
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger.sql_ledger import SqlLedger
+from harness.rows import ALICE, row
 from tests.hub.served import Served
 
 RULES = Provider("Login", "https://login.example.com", "acp", teams={"eng": "core"}, administrators=("admins",))
@@ -96,6 +103,25 @@ def test_who_is_deleted_or_renamed_may_not_sign_in_by_the_old_name(hub: Served, 
     assert provider.delete(f"/Users/{user['id']}").status_code == 204
     assert not _person(hub, "ann@example.com").active
     assert provider.get(f"/Users/{user['id']}").status_code == 404
+
+
+def test_who_is_renamed_begins_anew_and_what_they_used_stays_with_the_old_name(
+    hub: Served, provider: httpx2.Client, url: str
+) -> None:
+    """Nobody is shown as theirs what another name has, and reports show both."""
+    user = _user(provider)
+    before = replace(ALICE, organisation="acme", user="alice@example.com", team=None)
+    with closing(open_ledger(url, journals=())) as ledger:
+        ledger.append([row(origin=before, id="before")])
+        _patch(provider, f"/Users/{user['id']}", {"op": "replace", "path": "userName", "value": "ann@example.com"})
+        ledger.append([row(origin=replace(before, user="ann@example.com"), id="after")])
+
+        def seen(role: Role, who: str) -> set[Any]:
+            view = SeenLedger(cast(SqlLedger, ledger), Identity(who, "acme", None, role), CurrentPolicies())
+            return {sums.key[0] for sums in view.summed(Query(), ["user"])}
+
+        assert seen("finance", "olga") == {"alice@example.com", "ann@example.com"}
+        assert seen("developer", "ann@example.com") == {"ann@example.com"}
 
 
 def test_groups_give_team_and_role_when_members_come_and_go(hub: Served, provider: httpx2.Client) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
@@ -41,6 +41,14 @@ def members(desk: Desk, since: int) -> dict[str, Member]:
         for user in sorted(teams)
         if user not in people or people[user].active
     }
+
+
+def users_of(desk: Desk, teams: Collection[str]) -> set[str]:
+    """Who is in one of these teams, as the provider and their tokens have it. Raises LedgerError."""
+    organisation = desk.who.organisation
+    desk.policies.store(desk.ledger, organisation)  # makes the tables
+    known = _teams(desk, People(desk.ledger.tables, organisation).all())
+    return {user for user, theirs in known.items() if not theirs.isdisjoint(teams)}
 
 
 def actor_of(desk: Desk, user: str) -> Actor:
