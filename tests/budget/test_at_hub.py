@@ -263,6 +263,16 @@ def test_the_list_has_budgets_of_the_hub_beside_those_of_the_machine_and_says_wh
     assert {name: each["layer"] for name, each in listed(typed, "alice").items()} == {"seats": "hub", "mine": "hub"}
 
 
+def test_of_a_shared_budget_a_developer_is_told_the_limit_and_what_all_have_spent_as_a_refusal_tells_it(
+    typed: Typed,
+) -> None:
+    typed("root", "add", "pool", "--amount", "1", "--window", "month")
+    pool = listed(typed, "lead")["pool"]
+    assert (pool["limit"], pool["spent"], pool["left"]) == ("1", "1.25", "-0.25")
+    status, said, _ = typed("lead", "check")
+    assert (status, "$1.25 of $1.00" in said) == (3, True)
+
+
 def test_nobody_is_shown_their_own_figures_as_those_of_others(typed: Typed) -> None:
     """A hub answers a question about another user's account with one's own."""
     typed("root", *SEATS)

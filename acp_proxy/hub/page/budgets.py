@@ -1,7 +1,7 @@
-"""Budgets of the policy as the page shows them: in full where they count nobody else, else what is left, and one's own.
+"""Budgets of the policy as the page shows them: in full where they count nobody else.
 
-What is left of a budget that several share is told, because it decides whether a prompt may go; what each of the others
-has spent of it, and all of them together, is not.
+Of a budget that several share the limit and what is left are told, which a refusal names and the proxy needs, and what
+who looks has spent of it; what each of the others has spent is told nobody who does not see all.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from acp_proxy.hub.page.seen import SeenLedger
 from acp_proxy.hub.policy import CurrentPolicies, shown_to
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.policy import understood
-
-_FULL = ("limit", "granted", "held")  # tells with what is left what others have spent
 
 
 def budgets_for(
@@ -71,5 +69,6 @@ def _own(who: Identity, account: Account) -> Account:
 
 def _of_several(standing: Standing, own: Standing) -> Mapping[str, Any]:
     unit = standing.account.unit
-    told = {name: value for name, value in described(own).items() if name not in _FULL}
-    return told | {"left": exact_text(standing.left, unit), "shared": True}
+    told = {name: value for name, value in described(own).items() if name != "held"}  # by others, at this moment
+    granted = {"granted": exact_text(standing.granted, unit)}
+    return told | granted | {"left": exact_text(standing.left, unit), "shared": True}

@@ -88,12 +88,13 @@ function item(budget, timeZone) {
 }
 
 /**
- * One that others share, of which is told what is left and what the one who looks has spent.
+ * One that others share, of which is told the limit, what is left, and what the one who looks has spent.
  * @param {Budget} budget
  * @param {string} timeZone
  */
 function itemOfSeveral(budget, timeZone) {
   const amount = (/** @type {string} */ text) => amountIn(budget, text);
+  const allowed = `${amount(budget.limit)}${units(budget.granted) ? ` + ${amount(budget.granted)} granted` : ""}`;
   return make(
     "li",
     { class: "budget" },
@@ -106,7 +107,7 @@ function itemOfSeveral(budget, timeZone) {
     make(
       "p",
       { class: "line quiet" },
-      make("span", {}, `left for all who share it · ${budget.at_least ? "≥ " : ""}${amount(budget.spent)} yours`),
+      make("span", {}, `of ${allowed} for all who share it · ${budget.at_least ? "≥ " : ""}${amount(budget.spent)} yours`),
       make("span", {}, resetText(budget, timeZone)),
     ),
     uncounted(budget),

@@ -104,7 +104,7 @@
  * @property {string} held
  * @property {string} left
  * @property {boolean} at_least whether `spent` misses something: a price, or what an agent did not tell
- * @property {boolean} [shared] by others whose figures are not told: then there is no `limit`, `granted` and `held`
+ * @property {boolean} [shared] by others whose figures are not told: then there is no `held`, and `spent` is one's own
  * @property {Cost} not_counted other currencies, and as `turns` how many have no known price
  */
 

@@ -1,4 +1,4 @@
-"""Budgets on the page: each sees in full what counts nobody else, and of a shared one what is left and their own."""
+"""Budgets on the page: in full what counts nobody else, and of a shared one its limit, what is left and one's own."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_a_developer_sees_what_is_theirs_and_what_is_left_of_what_is_shared(own_
     assert {name for name, _ in found} == {"each", "red pool", "by team", "all"}
     each = found["each", "mallory"]
     assert (each["spent"], each["limit"], each["left"]) == ("1.17", "5", "3.83")
-    for name, left in (("red pool", "6.56"), ("by team", "16.56"), ("all", "93.19")):
+    for name, allowed, left in (("red pool", "10", "6.56"), ("by team", "20", "16.56"), ("all", "100", "93.19")):
         (of_several,) = [value for (known, _), value in found.items() if known == name]
         assert (of_several["spent"], of_several["left"], of_several["shared"]) == ("1.17", left, True)
-        assert not {"limit", "held", "granted"} & {*of_several}
+        assert (of_several["limit"], of_several["granted"], "held" in of_several) == (allowed, "0", False)
     assert not any(user in str(found) for user in ("ruby", "bob"))
 
 

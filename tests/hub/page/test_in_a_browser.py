@@ -99,7 +99,7 @@ def test_an_administrator_sets_a_budget_that_a_developer_then_sees(own_hub: Hub,
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     sign_in(page, own_hub, own_hub.token("mallory", "developer", "red"))
-    expect(page.locator("#budget-list")).to_contain_text("left for all who share it · $1.17 yours")
+    expect(page.locator("#budget-list")).to_contain_text("for all who share it · $1.17 yours")
     expect(page.locator("#budget-list")).to_contain_text("$9.06 left")
 
 
