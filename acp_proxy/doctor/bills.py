@@ -9,7 +9,7 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.text.times import rfc3339
+from acp_proxy.text.times import to_the_second
 
 _LATE = DAY  # after which nobody seems to ask
 _GONE = 30 * DAY  # after which nobody means to
@@ -48,7 +48,7 @@ def _unheard(event: str, **fields: object) -> None:
 
 
 def _fetched(source: BillSource) -> str:
-    return f"fetched {rfc3339(source.fetched_at)}" if source.fetched_at else "never fetched"
+    return f"fetched {to_the_second(source.fetched_at)}" if source.fetched_at else "never fetched"
 
 
 def _trouble(source: BillSource, now: int) -> str:
@@ -56,5 +56,5 @@ def _trouble(source: BillSource, now: int) -> str:
         asks = "no acp-proxy serve or hub with [bills] seems to run"
         return f"{asks}; the last try said: {source.trouble}" if source.trouble else asks
     if source.trouble:
-        return f"{source.trouble}; tried {rfc3339(source.tried_at)}, again from {rfc3339(source.due_at)}"
+        return f"{source.trouble}; tried {to_the_second(source.tried_at)}, again from {to_the_second(source.due_at)}"
     return ""

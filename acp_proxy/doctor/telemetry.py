@@ -13,7 +13,7 @@ from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.text.figures import counted
-from acp_proxy.text.times import rfc3339
+from acp_proxy.text.times import to_the_second
 
 _LATE = 600 * SECOND  # a receiver that is away is asked each minute
 
@@ -25,12 +25,11 @@ def exporter_troubles(config: Config, ledger: BudgetLedger, now: int) -> Iterato
     except LedgerError:  # a hub tells them only those who see all, and one of an earlier version nobody
         return
     for each in found:
-        told = f"otlp: exporter {each.name}, at work {rfc3339(each.seen_at)}"
+        told = f"otlp: exporter {each.name}, at work {to_the_second(each.seen_at)}"
         waits = ""
         if each.since is not None and now - each.since > _LATE:
-            waits = (
-                f"{counted(each.waiting, 'span or log record')}, the oldest from {rfc3339(each.since)}, not taken yet"
-            )
+            oldest = to_the_second(each.since)
+            waits = f"{counted(each.waiting, 'span or log record')}, the oldest from {oldest}, not taken yet"
         gone = "no acp-proxy serve or hub seems to send any more" if now - each.seen_at > _LATE else ""
         yield told, "; ".join(part for part in (gone, waits) if part)
 

@@ -154,6 +154,11 @@ def rfc3339(at: int) -> str:
     return f"{_seconds(at)}{fraction}Z"
 
 
+def to_the_second(at: int) -> str:
+    """In UTC, as people read it who want to know how long ago it was: 2026-11-01T09:30:12Z."""
+    return f"{_seconds(at)}Z"
+
+
 def rfc3339_or_none(at: int | None) -> str | None:
     """As JSON has a time that may be unknown, or not apply."""
     return None if at is None else rfc3339(at)
