@@ -17,12 +17,13 @@ from acp_proxy.cli import main
 from acp_proxy.config import Config, Price, load
 from acp_proxy.config.applied import price_sources, prices_under
 from acp_proxy.hub.identity import Identity
-from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.hub.policy import Changes
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.policy.following import Followed
 from harness import hub
+from tests.importing.homes import Home
 from tests.ledger.warned import Warnings
 
 PEOPLE = {
@@ -187,6 +188,34 @@ def test_a_hub_that_does_not_answer_has_the_prices_that_it_told_last(
     status, said, error = typed("alice", "show", "big-model", "--json")
     assert (status, json.loads(said)["rates"]["input"]) == (0, "1")
     assert error.endswith("; prices are those without the hub's\n")
+
+
+def test_an_import_books_at_the_hubs_prices(typed: Typed, tmp_path: Path) -> None:
+    home = Home(tmp_path, tmp_path / "local.db")
+    home.put("claude", "tools")
+    home.imports("claude-code")
+    models = {str(line.model) for each in home.rows() for line in each.entry.lines}
+    free = [f"--{kind}=0" for kind in ("input", "output", "cached-read", "cached-write", "cached-write-1h")]
+    for model in models:
+        assert typed("root", "set", model, *free)[0] == 0
+    assert typed("alice", "claude-code", command="import")[0] == 0
+    found, at_hub = home.rows(), Home(tmp_path, tmp_path / "hub.db").rows()
+    assert len(at_hub) == len(found) > 0
+    assert (sum(map(spent, found)) > 0, sum(map(spent, at_hub))) == (True, 0)
+    assert all(line.cost is not None for each in at_hub for line in each.entry.lines)
+
+
+def spent(row: Row) -> int:
+    return sum(line.cost.nano for line in row.entry.lines if line.cost)
+
+
+def test_a_budget_without_prices_admits_what_the_hub_has_a_price_for(typed: Typed, config: Path) -> None:
+    strict = '[[budget]]\nname = "strict"\nwindow = "day"\non_unpriced = "deny"\n'
+    config.write_text(f'{config.read_text()}{strict}limit = {{ amount = "5", currency = "USD" }}\n')
+    asked = ("check", "--model", "hub-model", "--agent", "an-agent")
+    assert typed("alice", *asked, command="budget")[0] == 3
+    typed("root", "set", "hub-model", "--input", "3", "--output", "9")
+    assert typed("alice", *asked, command="budget")[0] == 0
 
 
 def test_a_price_of_the_administrators_file_goes_before_the_hubs_in_whatever_spelling() -> None:

@@ -50,7 +50,7 @@ _ANSWERS = 4.0  # seconds that an answer may take beyond the patience of who ask
 class HubLedger(HubReader):
     """With the arguments of `open_ledger`; `must_exist` makes no difference, for a hub has a ledger."""
 
-    fails_over = False  # the hub's own does, and the hub asks it
+    fails_over = False  # what a hub has acknowledged is kept on no machine: a restored backup loses it
 
     def __init__(
         self,
