@@ -14,7 +14,12 @@ from tests.dispatch.interceptors import Notes
 from tests.ends import SESSION, Ends, answer, chunk, prompt, request, update
 
 USED = {"inputTokens": 1000, "outputTokens": 100, "totalTokens": 1100}
-ENDINGS = [("session/close", {}), ("session/delete", {}), ("session/load", {"cwd": "/w"})]
+ENDINGS = [
+    ("session/close", {}),
+    ("session/delete", {}),
+    ("session/load", {"cwd": "/w"}),
+    ("session/resume", {"cwd": "/w"}),
+]
 
 
 def rows_of(agent: tuple[str, str], method: str, params: Any, *late: Any) -> list[Entry]:

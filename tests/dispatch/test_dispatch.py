@@ -95,9 +95,11 @@ def test_a_turn_is_seen_from_a_chunk_that_holds_all_of_it() -> None:
     assert [(event.stop_reason, event.updates) for event in ended] == [("end_turn", 1), ("cancelled", 1)]
 
 
-@pytest.mark.parametrize(("asked", "answered"), [(b"2", b"2.0"), (b"2.0", b"2"), (b"2.5", b"2.50"), (b"2e0", b"20e-1")])
+@pytest.mark.parametrize(
+    ("asked", "answered"), [(b"2", b"2.0"), (b"2.0", b"2"), (b"2.5", b"2.50"), (b"2e0", b"20e-1"), (b"2", b'"2"')]
+)
 def test_a_turn_ends_however_its_number_is_spelt(asked: bytes, answered: bytes) -> None:
-    """Languages that know only doubles write 2 as 2.0."""
+    """Languages that know only doubles write 2 as 2.0, and some agents answer with the number as a text."""
     watcher = Speaks()
     ends = Ends([watcher])
     ends.open_session()

@@ -18,7 +18,7 @@ from tests.core.accounts import usd
 from tests.ledger.conftest import ISOLATIONS, PATIENCE
 from tests.ledger.holds import CAP, ELSEWHERE, hold
 
-APART = pytest.mark.parametrize("ahead", [-10 * MINUTE, -2 * SECOND, 10 * MINUTE, 5 * ABANDONED])
+APART = pytest.mark.parametrize("ahead", [-10 * MINUTE, -2 * SECOND, 90 * SECOND, 10 * MINUTE, 5 * ABANDONED])
 pytestmark = pytest.mark.parametrize("url", ISOLATIONS, indirect=True)
 
 

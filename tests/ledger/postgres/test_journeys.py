@@ -89,6 +89,34 @@ def test_the_first_prompt_of_a_session_costs_two_journeys_and_its_sum_is_kept_af
         assert link.journeys - before == 1
 
 
+def test_an_append_costs_two_journeys_and_more_only_where_a_limit_is_exceeded_or_the_row_is_there(
+    url: str, link: Link, tmp_path: Path
+) -> None:
+    def journeys(work: Callable[[], object]) -> int:
+        before = link.journeys
+        work()
+        return link.journeys - before
+
+    found = {}
+    with closing(PostgresLedger(url, journals=[tmp_path])) as ledger:
+        for number in range(2):  # the second finds the connection, and its number in the ledger
+            begun = row(session=f"new {number}", id=f"0000000{number}-0000-7000-8000-000000000001")
+            found["begins a session"] = journeys(partial(ledger.append, [begun]))
+            found["is asked whether a failover keeps it"] = journeys(ledger.is_sure)
+            hold(ledger, f"{number}", (CAP, "0.3"))
+            found["goes on"] = journeys(partial(ledger.append, [row(id=f"{number}")]))
+        hold(ledger, "beyond", (CAP, "0.9"))
+        found["exceeds its limit"] = journeys(partial(ledger.append, [row(line(cost="2"), id="beyond")]))
+        found["is there already"] = journeys(partial(ledger.append, [begun]))
+    assert found == {
+        "begins a session": 2,
+        "is asked whether a failover keeps it": 2,
+        "goes on": 1,
+        "exceeds its limit": 5,
+        "is there already": 7,
+    }
+
+
 def test_a_connection_of_which_nothing_comes_any_more_is_not_waited_for_after_a_rest(
     url: str, link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
