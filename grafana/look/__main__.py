@@ -56,7 +56,7 @@ def main(bundle: Path, pictures: Path, chosen: list[str]) -> int:
 @contextmanager
 def _month(directory: Path) -> Iterator[str]:
     """The URL of a Prometheus that has the month."""
-    sys.stderr.write("a month of turns, scrapes of it, and a Prometheus that has them: about five minutes …\n")
+    sys.stderr.write("a month of turns, scrapes of it, and a Prometheus that has them: about two minutes …\n")
     file = directory / "config.toml"
     file.write_text(CONFIG)
     options = {"config": str(file), "ledger": f"sqlite:///{directory}/ledger.db"}

@@ -86,7 +86,7 @@ AGENTS = (
     Agent("goose", ("qwen3-coder-plus", "our-own-llama"), 4, counts="estimated", prices="estimated"),
 )
 TEAMS = {"core": ("ada", "bo", "cleo", "dev"), "web": ("eve", "finn", "gus"), "data": ("hana", "ivo"), None: ("jo",)}
-AROUND = (("claude-code", "claude-sonnet-5", 2_000_000), ("gemini-cli", "gemini-3.1-pro", 400_000))
+AROUND = (("claude-code", "claude-sonnet-5", 40_000_000), ("gemini-cli", "gemini-3.1-pro", 6_000_000))
 CLIENTS = ("Zed", "JetBrains", "Neovim")
 PROCESSES = ("relay-1", "relay-2")
 
@@ -120,7 +120,7 @@ class Month:
     def _imported(self, ledger: BudgetLedger) -> None:
         """What went around the relays."""
         for number, (agent, model, tokens) in enumerate(AROUND):
-            origin = Origin("default", "ada", "core", "shop", "laptop", agent, "1.0", IMPORT)
+            origin = Origin("default", "kim", None, "shop", "laptop", agent, "1.0", IMPORT)
             usage = Usage(input=tokens // 10, cached_read=tokens - tokens // 10)
             at = self.since * NANO
             call = row(
