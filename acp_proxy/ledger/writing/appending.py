@@ -11,7 +11,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from acp_proxy.core.entry import IMPORT, Entry
+from acp_proxy.core.entry import IMPORT
 from acp_proxy.ledger import Row, exports
 from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows
 from acp_proxy.ledger.accounts.overshoot import Lock
@@ -94,9 +94,7 @@ class Appending:
 
     def committed(self) -> None:
         """What is known from now on."""
-        self._known.series |= self._series
-        if self._dialect.remote:
-            self._known.appended(self._rows)
+        self._known.appended(self._rows, self._series)
 
     def _of_new(self, rows: Sequence[Row]) -> _Parts:
         same = len(rows) == len(self._rows)
@@ -125,15 +123,12 @@ class _Parts(Struct, frozen=True):
 
 def _exported(rows: Sequence[Row]) -> list[Statement]:
     """For exporters, who have no use for what was done before there were any."""
-    told: dict[str, list[Entry]] = {}
-    for row in rows:
-        if row.origin.client != IMPORT:
-            told.setdefault(row.origin.organisation, []).append(row.entry)
+    told = [row for row in rows if row.origin.client != IMPORT]
     statements = list[Statement]()
-    for organisation in sorted(told):
-        entries = told[organisation]
-        at = max(each.ended_at for each in entries)
-        statements += exports.noting(organisation, "turn", [entry.id for entry in entries], at)
-        if crashed := [each.id for each in entries if each.stop_reason == "crashed"]:
-            statements += exports.noting(organisation, "crash", crashed, at)
+    for organisation in sorted({row.origin.organisation for row in told}):
+        of_one = [row.entry for row in told if row.origin.organisation == organisation]
+        at = max(each.ended_at for each in of_one)
+        statements += exports.noting(organisation, "turn", [entry.id for entry in of_one], at)
+        crashed = [each.id for each in of_one if each.stop_reason == "crashed"]
+        statements += exports.noting(organisation, "crash", crashed, at)
     return statements
