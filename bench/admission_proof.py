@@ -202,8 +202,7 @@ def client(url: str, directory: str, number: int, prompts: int, cap: int, exact:
             turn = uuid7(time.time_ns())
             if _naively(ledger, cap) if naive else _admitted(ledger, turn, cap):
                 os.write(started, f"{turn}\n".encode())
-                if not naive:
-                    time.sleep(random.uniform(0, _LONGEST_TURN))
+                time.sleep(random.uniform(0, _LONGEST_TURN))
                 _settle(ledger, journal, turn, HOLD if exact else random.randint(HOLD // 2, HOLD))
     journal.close()
 
