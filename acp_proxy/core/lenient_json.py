@@ -48,7 +48,7 @@ def _shallow(text: str) -> str:
                     kept += text[start : at + _DEEPEST - depth - 1], "null"
                 depth += end - at
             case "]" | "}":
-                if depth - end + at < _DEEPEST <= depth:
+                if depth >= _DEEPEST:  # until it is less: the last one counts
                     start = at + depth - _DEEPEST + 1
                 depth -= end - at
-    return "".join((*kept, text[start:])) if depth < _DEEPEST else ""
+    return "".join((*kept, text[start:]))

@@ -129,7 +129,7 @@ def without_lab(name: str) -> str:
 def costs_more_by_region(claude: str) -> bool:
     """Whether regional endpoints sell this Claude at 110 % of its list price: from 4.5 on."""
     version = _CLAUDE_VERSION.match(claude)
-    return version is not None and (int(version[1]), int(version[2] or 0)) >= (4, 5)
+    return version is not None and tuple(int(number) for number in version.groups() if number) >= (4, 5)
 
 
 def _bare(model: str) -> str | None:

@@ -32,6 +32,7 @@ from bench.mutants.patching import patch
 
 ROOT = Path(__file__).parents[2]
 _LIVES, _DIES, _UNTRIED = 0, 1, 3
+_TOO_LONG = (-signal.SIGPROF, -signal.SIGALRM)
 _PATIENCE = 2  # seconds of a processor, and three times what a test takes with its lines traced
 _WAITING = 60  # seconds in which a test that waits for something comes to its end
 _MEMORY = 4 << 30  # bytes of a mutant's process
@@ -73,7 +74,7 @@ class Trial:
 
         settings.load_profile("house")
         settings.register_profile(
-            "mutants", phases=[Phase.generate], database=None, derandomize=True, max_examples=_EXAMPLES
+            "mutants", phases=[Phase.explicit, Phase.generate], database=None, derandomize=True, max_examples=_EXAMPLES
         )
         settings.load_profile("mutants")
 
@@ -153,17 +154,17 @@ class Trial:
             self.equivalent.add(key)
             return
         chosen = self._chosen(file, path, mutant)
-        if (pid := os.fork()) == 0:
-            self._try_here(session, module, chosen, mutant, tree)
-        _, status = os.waitpid(pid, 0)
-        match os.waitstatus_to_exitcode(status):
+        code = self._run(session, module, chosen, mutant, tree)
+        if code in _TOO_LONG and self._run(session, module, chosen, mutant, None) in _TOO_LONG:
+            code = _UNTRIED  # the machine is slow at present, not the mutant
+        match code:
             case 0:
                 self.survivors.append(f"{file}:{mutant.lines[0]}: {mutant.scope}: {mutant.what}")
                 sys.stderr.write(f"lives: {self.survivors[-1]}\n")
-            case 3:
+            case 3:  # _UNTRIED
                 self.untried += 1
                 sys.stderr.write(f"not tried: {file}:{mutant.lines[0]}: {mutant.scope}: {mutant.what}\n")
-            case code:
+            case _:
                 self.killed += 1
                 if code == _DIES:
                     (number,) = struct.unpack("i", self._finder[:])
@@ -189,8 +190,16 @@ class Trial:
             chosen.append(number)
         return chosen
 
-    def _try_here(
-        self, session: pytest.Session, module: ModuleType, chosen: list[int], mutant: Mutant, tree: ast.Module
+    def _run(
+        self, session: pytest.Session, module: ModuleType, chosen: list[int], mutant: Mutant, tree: ast.Module | None
+    ) -> int:
+        """How a process ended that ran these tests with the mutant; no tree: with the code as it is."""
+        if (pid := os.fork()) == 0:
+            self._run_here(session, module, chosen, mutant, tree)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def _run_here(
+        self, session: pytest.Session, module: ModuleType, chosen: list[int], mutant: Mutant, tree: ast.Module | None
     ) -> None:
         """In a process of its own, which ends here."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -199,7 +208,7 @@ class Trial:
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         try:
-            if not patch(module, mutant.scope, mutant.lines[0], mutant.made(tree)):
+            if tree is not None and not patch(module, mutant.scope, mutant.lines[0], mutant.made(tree)):
                 os._exit(_UNTRIED)
         except Exception:  # what cannot even be imported
             os._exit(2)

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core import acp
-from acp_proxy.core.events import Counters, ModelCounters
 from acp_proxy.core.jsonrpc import Notification, parse
 from acp_proxy.core.money import Money
-from tests.core.messages import JSON, is_valid
+from tests.core.messages import JSON, SCHEMAS, is_valid
 
 USD = Money.of("0.045989", "USD")
 
@@ -69,6 +68,13 @@ def test_a_notice_is_valid(version: int, description: str | None) -> None:
     update = update_in(version, acp.notice_line("s", "warning", "Budget", description))
     assert is_valid(version, "Notice", update)
     assert update.get("description") == description
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_turn_is_cancelled_by_a_notification(version: int) -> None:
+    message = json.loads(acp.cancel_line("a\ud83d"))
+    assert message == {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "a\ud83d"}}
+    assert is_valid(version, "ClientNotification", message)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -142,94 +148,6 @@ def test_a_session_with_half_a_surrogate_pair_is_named_as_it_was() -> None:
     assert json.loads(acp.usage_update_line("a\ud83d", 1, 2))["params"]["sessionId"] == "a\ud83d"
 
 
-# -- counters
-
-
-@pytest.mark.parametrize(
-    ("value", "counters"),
-    [
-        (
-            {"totalTokens": 6, "inputTokens": 1, "outputTokens": 2, "thoughtTokens": 3, "cachedReadTokens": 4},
-            Counters(1, 2, 6, 3, 4),
-        ),
-        (
-            {"total_tokens": 6, "input_tokens": 1, "output_tokens": 2, "thought_tokens": 3, "cached_write_tokens": 5},
-            Counters(1, 2, 6, 3, None, 5),
-        ),
-        (
-            {"inputTokens": 1, "cachedInputTokens": 2, "cacheWriteInputTokens": 3, "reasoningOutputTokens": 4},
-            Counters(1, None, None, 4, 2, 3),
-        ),
-        (
-            {"promptTokens": 1, "completionTokens": 2, "thoughtsTokens": 3, "totalTokens": 6, "cachedTokens": 4},
-            Counters(1, 2, 6, 3, 4),
-        ),
-        ({"reasoningTokens": 3, "cacheCreationTokens": 5}, Counters(thought=3, cached_write=5)),
-        ({"cachedWriteTokens": 0}, Counters(cached_write=0)),
-        ({"inputTokens": "12", "outputTokens": " 3.0 ", "totalTokens": "15"}, Counters(12, 3, 15)),
-        ({"inputTokens": "12k", "outputTokens": "", "totalTokens": "-1", "thoughtTokens": "1_000"}, None),
-        ({"inputTokens": "1e99", "outputTokens": "9" * 5000, "totalTokens": "NaN", "thoughtTokens": "²"}, None),
-        ({"inputTokens": 10**12, "outputTokens": 10**12 + 1}, Counters(10**12)),
-        ({"inputTokens": -1, "outputTokens": True, "totalTokens": Decimal("1.5"), "thoughtTokens": None}, None),
-        ({"inputTokens": Decimal("300.0"), "outputTokens": Decimal("3E+2")}, Counters(300, 300)),
-        ({"inputTokens": Decimal("NaN"), "outputTokens": Decimal("-1.0"), "totalTokens": Decimal("1E+99")}, None),
-        ({}, None),
-        ([], None),
-        (None, None),
-        (5, None),
-    ],
-)
-def test_counters_go_by_many_names_and_malformed_ones_are_absent(value: Any, counters: Counters | None) -> None:
-    assert acp.counters(value) == counters
-
-
-def test_an_ending_reads_usage_and_quota_wherever_and_however_they_are_spelled() -> None:
-    assert acp.ending({"_meta": {"usage": {"input_tokens": 1}}}).counters == Counters(1)
-    assert acp.counters({"thoughts_tokens": 3}) == acp.counters({"thoughtsTokens": 3}) == Counters(thought=3)
-    assert acp.ending({"usage": {"inputTokens": 2}, "_meta": {"usage": {"input_tokens": 1}}}).counters == Counters(2)
-    by_model = [{"model": "a", "tokenCount": {"outputTokens": 3}}]
-    ending = acp.ending({"_meta": {"quota": {"tokenCount": {"inputTokens": 2}, "modelUsage": by_model}}})
-    assert (ending.quota, ending.model_usage) == (Counters(2), (ModelCounters("a", Counters(output=3)),))
-
-
-def test_an_ending_reads_usage_quota_and_models() -> None:
-    ending = acp.ending(
-        {
-            "stopReason": "max_tokens",
-            "usage": {"inputTokens": 1},
-            "_meta": {
-                "quota": {
-                    "token_count": {"input_tokens": 2},
-                    "model_usage": [
-                        {"model": "a", "token_count": {"output_tokens": 3}},
-                        {"model": "", "token_count": {"output_tokens": 4}},
-                        {"model": "b"},
-                        "junk",
-                    ],
-                }
-            },
-        }
-    )
-    assert (ending.stop_reason, ending.counters, ending.quota) == ("max_tokens", Counters(1), Counters(2))
-    assert ending.model_usage == (ModelCounters("a", Counters(output=3)), ModelCounters("b", Counters()))
-    assert ending.meta.keys() == {"quota"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"stopReason": "refusal"}, "refusal"),
-        ({"stopReason": "_vendor/other"}, "_vendor/other"),
-        ({}, "end_turn"),
-        (None, "end_turn"),
-        ({"stopReason": 5}, "end_turn"),
-        ({"error": {"code": 1}}, "error"),
-    ],
-)
-def test_any_stop_reason_is_kept_and_none_is_end_turn(fields: Any, reason: str) -> None:
-    assert acp.ending(fields).stop_reason == reason
-
-
 def test_the_meta_of_an_update_does_not_hide_that_of_its_notification() -> None:
     def read(**meta: Any) -> Any:
         params = {"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk", **meta}}
@@ -240,45 +158,97 @@ def test_the_meta_of_an_update_does_not_hide_that_of_its_notification() -> None:
     assert read(_meta={"trace": 3}) == {"usage": 1, "trace": 3}
 
 
-@pytest.mark.parametrize("meta", [None, 1, [], {"quota": 1}, {"quota": {"model_usage": {}, "token_count": []}}])
-def test_a_malformed_quota_is_absent(meta: Any) -> None:
-    ending = acp.ending({"stopReason": "end_turn", "_meta": meta})
-    assert (ending.quota, ending.model_usage) == (None, ())
+@pytest.mark.parametrize(("meta", "ours"), [({"source": "meter"}, {"source": "meter"}), (1, {}), (None, {})])
+def test_an_acp_proxy_nearer_to_the_agent_marks_what_is_its_own(meta: Any, ours: dict[str, Any]) -> None:
+    assert acp.ours_in({"acp-proxy": meta, "usage": 1}) == ours
 
 
-# -- cost
+# -- names
+
+
+def test_errors_have_the_codes_that_the_protocol_gives_them() -> None:
+    codes = {each["title"]: each.get("const") for each in SCHEMAS[2]["$defs"]["ErrorCode"]["anyOf"]}
+    assert acp.INVALID_REQUEST["code"] == codes["Invalid request"]
+    assert codes["Request cancelled"] == acp.REQUEST_CANCELLED
+    assert acp.is_gone({"code": codes["Resource not found"]})
+    assert acp.is_gone(None)
+    assert not acp.is_gone({"code": codes["Internal error"]})
+
+
+# -- the peers
 
 
 @pytest.mark.parametrize(
-    ("cost", "money"),
+    ("version", "read"),
+    [(1, 1), (2, 2), (True, None), (False, None), ("1", None), (Decimal("1.5"), None), (None, None)],
+)
+def test_a_version_is_an_integer(version: Any, read: int | None) -> None:
+    assert acp.hello({"protocolVersion": version}).version == read
+
+
+@pytest.mark.parametrize(("notices", "shown"), [({}, True), (True, True), (False, False), (None, False)])
+def test_a_client_shows_notices_unless_it_says_nothing_of_them_or_no(notices: Any, shown: bool) -> None:
+    assert acp.hello({"capabilities": {"session": {"notices": notices}}}).notices is shown
+    assert not acp.hello({"capabilities": {"session": {}}}).notices
+
+
+@pytest.mark.parametrize(("form", "shown"), [({}, True), (True, False), (None, False)])
+def test_a_client_shows_forms_where_it_has_an_object_for_them(form: Any, shown: bool) -> None:
+    for name in ("clientCapabilities", "capabilities"):
+        assert acp.hello({name: {"elicitation": {"form": form}}}).forms is shown
+
+
+# -- what has an agent work
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "works"),
     [
-        ({"amount": Decimal("0.045989"), "currency": "USD"}, USD),
-        ({"amount": Decimal("0.03808400000000001"), "currency": "USD"}, Money(38_084_000, "USD")),
-        ({"amount": 2, "currency": "credits"}, Money(2_000_000_000, "credits")),
-        ({"amount": Decimal("0.5"), "currency": ""}, None),  # credits of one call, of codebuddy
-        ({"amount": 0, "currency": "USD"}, Money(0, "USD")),
-        ({"amount": "0.1", "currency": "USD"}, Money(100_000_000, "USD")),
-        ({"amount": "5e-7", "currency": "USD"}, Money(500, "USD")),
-        ({"amount": 1, "currency": "usd"}, Money(1_000_000_000, "USD")),
-        ({"amount": 1, "currency": " Usd\n"}, Money(1_000_000_000, "USD")),
-        ({"amount": 1, "currency": " Credits "}, Money(1_000_000_000, "Credits")),
-        ({"amount": 1, "currency": "  "}, None),
-        ({"amount": "0,1", "currency": "USD"}, None),
-        ({"amount": "1e9999", "currency": "USD"}, None),
-        ({"amount": "", "currency": "USD"}, None),
-        ({"amount": True, "currency": "USD"}, None),
-        ({"amount": -1, "currency": "USD"}, None),
-        ({"amount": Decimal("NaN"), "currency": "USD"}, None),
-        ({"amount": Decimal("1e999999999"), "currency": "USD"}, None),
-        ({"amount": 10**30, "currency": "USD"}, None),
-        ({"amount": 1, "currency": None}, None),
-        ({"amount": 1}, None),
-        (None, None),
-        (1, None),
+        ("_session/steering", {}, True),
+        ("_session/goal", {}, True),
+        ("_session/goal", {"action": "set"}, True),
+        ("_codex/session/goal_control", {"action": "resume"}, True),
+        ("_session/goal", {"action": "pause"}, False),
+        ("_codex/session/goal_control", {"action": "clear"}, False),
+        ("session/set_model", {}, False),
+        ("session/set_model", {"action": "set"}, False),
+        ("session/set_model", {"action": "pause"}, False),
     ],
 )
-def test_a_cost_is_exact_and_a_malformed_one_absent(cost: Any, money: Money | None) -> None:
-    assert acp.cost_of({"cost": cost}) == money
+def test_beside_prompts_words_to_a_turn_and_goals_set_an_agent_to_work(
+    method: str, params: dict[str, Any], works: bool
+) -> None:
+    assert acp.sets_to_work(method, params) is works
+
+
+@pytest.mark.parametrize(
+    ("meta", "prompts"),
+    [
+        ({"steering": {"idleBehavior": "promptRequired"}}, True),
+        ({"steering": {"idleBehavior": "start"}}, False),
+        ({"steering": {}}, False),
+        ({"steering": None}, False),
+        (None, False),
+    ],
+)
+def test_a_client_that_steers_may_send_a_prompt_itself(meta: Any, prompts: bool) -> None:
+    assert acp.prompts_itself({"_meta": meta}) is prompts
+
+
+@pytest.mark.parametrize(
+    ("params", "names"),
+    [
+        ({"sessionId": "s"}, True),
+        ({"session_id": None}, True),
+        ({"SessionID": 1}, True),
+        ({"_meta": {"session_id": "s"}}, True),
+        ({"session": "s", "sessionIds": []}, False),
+        ({"_meta": "session_id"}, False),
+        ({}, False),
+    ],
+)
+def test_params_may_name_a_session_by_any_spelling(params: dict[str, Any], names: bool) -> None:
+    assert acp.may_name_session(params) is names
 
 
 # -- model
@@ -342,29 +312,18 @@ def test_meta_nested_beyond_all_bounds_is_merged_without_raising() -> None:
     assert info.meta.keys() == {"a"}
 
 
-# -- characters
+@pytest.mark.parametrize(("above", "kept"), [(0, {"x": 1, "y": 2}), (31, {"x": 1, "y": 2}), (32, {"y": 2})])
+def test_meta_is_patched_down_to_a_depth_and_replaced_below(above: int, kept: dict[str, int]) -> None:
+    def nested(inner: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(above):
+            inner = {"a": inner}
+        return inner
+
+    info = acp.info_after(acp.Info(meta=nested({"x": 1})), {"_meta": nested({"y": 2})}, 1)
+    assert info.meta == nested(kept)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "chars"),
-    [
-        ([{"type": "text", "text": "héllo"}, {"type": "text", "text": "!"}], 6),
-        ([{"type": "resource", "resource": {"uri": "file:///a", "text": "abc"}}], 3),
-        ([{"type": "image", "data": "AAAA"}, {"type": "resource_link", "uri": "file:///a"}, "junk", None], 0),
-        ("not a list", 0),
-        (None, 0),
-    ],
-)
-def test_a_prompt_is_measured_by_its_text(prompt: Any, chars: int) -> None:
-    assert acp.prompt_chars({"prompt": prompt}) == chars
-
-
-def test_a_tool_is_measured_by_its_input_and_one_telling_of_its_output() -> None:
-    fields = {"rawInput": {"c": "ls"}, "rawOutput": {"o": "abc"}, "content": [{"type": "content", "content": {}}]}
-    assert acp.tool_chars(fields, 100) == (len('{"c":"ls"}'), len('{"o":"abc"}'))
-    assert acp.tool_chars({"content": ["x"]}, 100) == (0, len('["x"]'))
-    assert acp.tool_chars(fields, 1 << 20) == (0, 1 << 20)
-    assert acp.tool_chars({"rawOutput": "\ud83d"}, 77) == (0, 77)
+# -- anything
 
 
 def test_a_permission_names_its_tool_call_in_both_versions() -> None:
@@ -386,12 +345,6 @@ def test_readers_take_any_json(value: Any) -> None:
         look(fields)
     acp.tool_chars(fields, 1)
     acp.info_after(acp.Info(), {"title": value, "_meta": value}, 1)
-
-
-def test_of_the_models_of_a_turn_so_many_are_told_apart_as_any_turn_has() -> None:
-    rows = [{"model": f"m{number}", "token_count": {"input_tokens": 1}} for number in range(5000)]
-    found = acp.ending({"_meta": {"quota": {"token_count": {}, "model_usage": rows}}}).model_usage
-    assert [row.model for row in found] == [f"m{number}" for number in range(100)]
 
 
 def test_of_a_name_of_any_length_the_beginning_is_booked() -> None:

@@ -179,6 +179,38 @@ def test_a_fixed_model_is_no_alias(reported: str) -> None:
     assert not models.is_alias(reported)
 
 
+def test_an_id_may_be_as_long_as_a_name_in_the_ledger() -> None:
+    assert resolve("gpt-5.5".rjust(300)) == "openai/gpt-5.5"
+    assert resolve("gpt-5.5".rjust(301)) is None
+
+
+@pytest.mark.parametrize(
+    ("claude", "more"),
+    [
+        ("claude-opus-4", False),
+        ("claude-opus-4-1", False),
+        ("claude-opus-4-4", False),
+        ("claude-opus-4-5", True),
+        ("claude-sonnet-4-10", True),
+        ("claude-sonnet-5", True),
+        ("claude-opus-5-1-fast", True),
+        ("claude-3-5-sonnet", False),
+        ("gpt-5.5", False),
+    ],
+)
+def test_a_claude_costs_more_by_region_from_4_5_on(claude: str, more: bool) -> None:
+    assert models.costs_more_by_region(claude) is more
+
+
+def test_the_name_of_a_labs_row_has_two_parts_and_that_of_a_gateways_row_one() -> None:
+    assert models.lab_and_model("openai/gpt-5.5") == ("openai", "gpt-5.5")
+    assert models.lab_and_model("openai/weird/high") == ("openai", "weird/high")
+    assert models.lab_and_model("openrouter/anthropic/claude-opus-5-5") == (
+        None,
+        "openrouter/anthropic/claude-opus-5-5",
+    )
+
+
 def test_only_1m_hints_at_a_window() -> None:
     assert models.window_hint("claude-sonnet-4-5[1m]") == 1_000_000
     assert models.window_hint("claude-sonnet-4-5[1M][high]") == 1_000_000

@@ -69,6 +69,7 @@ def test_amounts_are_added_by_currency_and_never_across() -> None:
     assert plus((dollar,), (dollar,)) == (Money(2, "USD"),)
     assert plus((dollar,), (euro,)) == plus((dollar, euro), ()) == plus((), (dollar, euro)) == (dollar, euro)
     assert plus((dollar, euro), (euro,)) == (dollar, Money(4, "EUR"))
+    assert plus((dollar, euro), (dollar, euro)) == (Money(2, "USD"), Money(4, "EUR"))
     assert plus((dollar, euro), (dollar,)) == plus((dollar,), (dollar, euro)) == (Money(2, "USD"), euro)
     with pytest.raises(ValueError, match="USD and EUR are not added"):
         dollar.plus(euro)

@@ -181,7 +181,7 @@ def update_of(message: Notification | Request) -> Update | None:
     if session is None or not isinstance(fields, dict):
         return None
     meta, around = meta_of(fields), meta_of(message.params)
-    meta = around | meta if meta and around else meta or around  # usage stands in either, a trace may in the other
+    meta = around | meta if around else meta  # usage stands in either, a trace may in the other
     return Update(session, text(fields.get("sessionUpdate")) or "", fields, meta)
 
 

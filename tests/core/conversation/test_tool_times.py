@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acp_proxy.core.conversation.tool_times import ToolTimes
-from acp_proxy.core.entry import MOST_CALLS, ToolCall, ToolSum, Work
+from acp_proxy.core.entry import ToolCall, ToolSum, Work
 from acp_proxy.core.events import TurnEnded, TurnStarted
 from tests.core.talk import AGENT, CLIENT, Talk, the
 
@@ -123,7 +123,7 @@ def test_of_many_calls_the_first_are_kept_and_all_are_counted() -> None:
         times.saw(f"{number}", None, "completed", number * MILLI + MILLI, known=True)
     work = times.taken(None, 0, 5000 * MILLI)
     assert work is not None
-    assert [call.started for call in work.calls] == list(range(MOST_CALLS))
+    assert [call.started for call in work.calls] == list(range(64))  # as documented
     assert work.sums == (ToolSum("read", 5000, 0, 5000),)
     assert work.busy == 5000
     assert times.taken(None, 0, 5000 * MILLI) is None
