@@ -7,6 +7,7 @@ has it, so that whatever happens meanwhile it is sent at least once. Where there
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -183,13 +184,18 @@ def noting(
     at = max(-(2**62), min(at, 2**62))  # what an agent's clock says
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
-        noted = ", ".join(["(?)"] * len(some))
-        sql = f"""
-            INSERT INTO unexported SELECT e.org_id, e.name, '{kind}', v.column1, ?
-            FROM exporter e CROSS JOIN (VALUES {noted}) v WHERE e.org_id = ? AND e.seen_at > ? {only[0]}
-            ON CONFLICT DO NOTHING
-        """
-        yield sql.strip(), (at, *some, organisation, at - GONE_AFTER, *only[1])
+        yield _noting(kind, len(some), only[0]), (at, *some, organisation, at - GONE_AFTER, *only[1])
+
+
+@lru_cache(maxsize=64)  # with each append the same
+def _noting(kind: Kind, keys: int, only: str) -> str:
+    noted = ", ".join(["(?)"] * keys)
+    sql = f"""
+        INSERT INTO unexported SELECT e.org_id, e.name, '{kind}', v.column1, ?
+        FROM exporter e CROSS JOIN (VALUES {noted}) v WHERE e.org_id = ? AND e.seen_at > ? {only}
+        ON CONFLICT DO NOTHING
+    """
+    return sql.strip()
 
 
 def _first_row(run: Run, organisation: str, now: int) -> int:

@@ -117,14 +117,18 @@ def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -
 
     Its text is what `spent_of` reads. Without that row there is no sum, and nothing of this is to be used.
     """
-    sql = f"""
-        SELECT {columns("kept", place=f"'{index}'", text="spent")}
-        FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ? AND kept_until >= ?
-    """
-    yield sql, [organisation_of(account), kept.whose, kept.what, now]
+    yield _kept(index), [organisation_of(account), kept.whose, kept.what, now]
     yield from unsummed(index, account, kept, dialect)
     if kept.edge is not None:
         yield from spent(index, account, kept.edge, dialect)
+
+
+@lru_cache(maxsize=32)
+def _kept(index: int) -> str:
+    return f"""
+        SELECT {columns("kept", place=f"'{index}'", text="spent")}
+        FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ? AND kept_until >= ?
+    """
 
 
 def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iterator[Statement]:

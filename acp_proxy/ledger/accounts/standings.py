@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import copy
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -42,6 +43,12 @@ NEVER = -(2**63)
 _EVER = 2**63 - 1
 # An account by its place, for the same one may be asked for in two intervals.
 _WITHIN = "(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
+
+_BOOKED = f"SELECT {columns('booked')} FROM turn WHERE org_id = ? AND id = ?"
+_GRANT = {"place": "layer", "currency": "budget", "text": "coalesce(value, '')", "more": "unit"}
+_GRANTED = f"""
+SELECT {columns("grant", units="amount", **_GRANT)} FROM granted WHERE org_id = ? AND ends_at > ? AND starts_at <= ?
+"""
 
 
 class Question:
@@ -161,10 +168,10 @@ def _others(accounts: Sequence[Account], now: int, dialect: Dialect, turn: str, 
     organisation = organisation_of(accounts[0])
     yield _holds(organisation, accounts, turn)
     yield _expired(organisation, accounts, expired_at, turn, dialect)
-    yield _granted(organisation, now)
+    yield _GRANTED, [organisation, now, now]
     yield _surcharges(organisation, accounts)
     if turn:
-        yield f"SELECT {columns('booked')} FROM turn WHERE org_id = ? AND id = ?", [organisation, turn]
+        yield _BOOKED, [organisation, turn]
         if dialect.clock is not None:
             ahead, values = dialect.ahead()
             yield f"SELECT {columns('ahead', nano=ahead)}", values
@@ -189,28 +196,37 @@ class _Sums(Struct):
 
 def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Statement:
     """What others hold, expired or not, and what the turn does; one row for each account, however many hold."""
+    return _held(len(accounts)), [turn, turn, organisation, *(account.key for account in accounts)]
+
+
+@lru_cache(maxsize=32)  # as what follows: each prompt asks, and mostly of as many accounts
+def _held(accounts: int) -> str:
     amounts = {
         "units": "sum(CASE WHEN turn = ? THEN 0 ELSE amount END)",
         "nano": "sum(CASE WHEN turn = ? THEN amount ELSE 0 END)",
     }
-    sql = f"""
+    return f"""
         SELECT {columns("hold", place="account", tokens="min(under)", turns="max(under)", **amounts)}
-        FROM hold WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))}) GROUP BY account
+        FROM hold WHERE org_id = ? AND account IN ({", ".join("?" * accounts)}) GROUP BY account
     """
-    return sql, [turn, turn, organisation, *(account.key for account in accounts)]
 
 
 def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str, dialect: Dialect) -> Statement:
     """The expired holds: most of the time there are none."""
     ahead, clock = dialect.ahead()
+    values = [organisation, *clock, now, turn, *(account.key for account in accounts)]
+    return _run_out(ahead, len(accounts)), values
+
+
+@lru_cache(maxsize=32)
+def _run_out(ahead: str, accounts: int) -> str:
     owner = {"nano": "o.owner_pid", "text": "o.owner_host", "more": "o.owner_started"}
-    sql = f"""
+    return f"""
         SELECT {columns("expired", place="h.account", units="h.amount", **owner)}
         FROM open_turn o CROSS JOIN hold h
         WHERE o.org_id = ? AND o.expires_at - {ahead} <= ? AND o.turn <> ?
-            AND h.org_id = o.org_id AND h.turn = o.turn AND h.account IN ({", ".join("?" * len(accounts))})
+            AND h.org_id = o.org_id AND h.turn = o.turn AND h.account IN ({", ".join("?" * accounts)})
     """
-    return sql, [organisation, *clock, now, turn, *(account.key for account in accounts)]
 
 
 def owners_of(read: Read, accounts: Sequence[Account]) -> set[Owner]:
@@ -224,35 +240,30 @@ def owners_of(read: Read, accounts: Sequence[Account]) -> set[Owner]:
     return {Owner(host, int(pid), started) for host, pid, started in found}
 
 
-def _granted(organisation: str, now: int) -> Statement:
-    which = {"place": "layer", "currency": "budget", "text": "coalesce(value, '')", "more": "unit"}
-    sql = f"""
-        SELECT {columns("grant", units="amount", **which)}
-        FROM granted WHERE org_id = ? AND ends_at > ? AND starts_at <= ?
-    """
-    return sql, [organisation, now, now]
-
-
 def _surcharges(organisation: str, accounts: Sequence[Account]) -> Statement:
     """One row for each account that has any, for a model without a price may leave one with every turn.
 
     Those of a window that moves stand under one key for ever: what is older than it is passed over by the turns' ids,
     with a day between, for a clock may be set back from a turn's id to its start.
     """
-    amounts = {"units": f"sum(s.amount / {NANO})", "nano": f"sum(s.amount % {NANO})"}
-    sql = f"""
-        SELECT {columns("extra", place="a.column1", **amounts)}
-        FROM (VALUES {", ".join([_WITHIN] * len(accounts))}) a CROSS JOIN surcharge s
-        WHERE s.org_id = ? AND s.account = a.column2 AND s.turn >= a.column3
-            AND s.started_at >= a.column4 AND s.started_at < a.column5
-        GROUP BY a.column1
-    """
     values: list[Any] = []
     for index, account in enumerate(accounts):
         start, end = account.bounds.start, account.bounds.end
         within = NEVER if start is None else start, _EVER if end is None else end
         values += [str(index), account.key, _least_id(within[0] - DAY) if account.moves else "", *within]
-    return sql, [*values, organisation]
+    return _beyond_rows(len(accounts)), [*values, organisation]
+
+
+@lru_cache(maxsize=32)
+def _beyond_rows(accounts: int) -> str:
+    amounts = {"units": f"sum(s.amount / {NANO})", "nano": f"sum(s.amount % {NANO})"}
+    return f"""
+        SELECT {columns("extra", place="a.column1", **amounts)}
+        FROM (VALUES {", ".join([_WITHIN] * accounts)}) a CROSS JOIN surcharge s
+        WHERE s.org_id = ? AND s.account = a.column2 AND s.turn >= a.column3
+            AND s.started_at >= a.column4 AND s.started_at < a.column5
+        GROUP BY a.column1
+    """
 
 
 def _least_id(at: int) -> str:
