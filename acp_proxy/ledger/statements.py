@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Protocol
 
 Read = Callable[[str, Sequence[Any]], list[Any]]  # SQL and parameters -> all rows, in one short transaction
@@ -36,8 +37,8 @@ class Journey:
     """Statements that are asked together; what each part of them found is told afterwards."""
 
     def __init__(self) -> None:
-        self._statements = list[Statement]()
-        self._found = list[list[tuple[Any, ...]]]()
+        self._statements: list[Statement] = []
+        self._found: list[list[tuple[Any, ...]]] = []
 
     def add(self, statements: Sequence[Statement]) -> Callable[[], list[list[tuple[Any, ...]]]]:
         """The rows of each, once they are `made`."""
@@ -57,16 +58,19 @@ def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str =
 
 def insertions(table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[Statement]:
     """The statements that `insert` runs."""
-    statements = list[Statement]()
+    statements: list[Statement] = []
     for start in range(0, len(rows), _MOST_AT_ONCE):
         some = rows[start : start + _MOST_AT_ONCE]
         sql = _insertion(table, len(some[0]), len(some), ending)
-        statements.append((sql, [value for row in some for value in row]))
+        statements.append((sql, list(chain.from_iterable(some))))
     return statements
 
 
 def execute(run: Run, statements: Iterable[Statement]) -> list[tuple[Any, ...]]:
-    return [found for sql, values in statements for found in run(sql, values)]
+    found: list[tuple[Any, ...]] = []
+    for sql, values in statements:
+        found += run(sql, values)
+    return found
 
 
 @lru_cache(maxsize=256)  # most have few rows; made while others wait for the ledger

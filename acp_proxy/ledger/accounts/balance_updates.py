@@ -7,6 +7,7 @@ On PostgreSQL, where writers are concurrent, that is deferred (`pending_rows.py`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -28,7 +29,6 @@ _LONGEST = 7 * DAY  # then it is made anew: most of those of sessions and proces
 _MOST = 2**62  # beyond that nothing is kept: a row must never be refused because of a sum
 _MOST_AT_ONCE = 500
 _CHANGE = " ON CONFLICT (org_id, whose, what) DO UPDATE SET spent = excluded.spent"
-_FIND = "SELECT whose, what, kept_until, spent FROM kept_sum WHERE org_id = ? AND whose IN ({places})"
 _REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
 
 
@@ -74,7 +74,13 @@ def concerned(rows: Iterable[Row]) -> list[Concerned]:
 def _finding(organisation: str, names: Sequence[str]) -> Iterator[Statement]:
     for start in range(0, len(names), _MOST_AT_ONCE):
         some = names[start : start + _MOST_AT_ONCE]
-        yield _FIND.format(places=", ".join("?" * len(some))), (organisation, *some)
+        yield _find(len(some)), (organisation, *some)
+
+
+@lru_cache(maxsize=64)
+def _find(names: int) -> str:
+    places = ", ".join("?" * names)
+    return f"SELECT whose, what, kept_until, spent FROM kept_sum WHERE org_id = ? AND whose IN ({places})"
 
 
 def add(run: Run, rows: Iterable[Concerned]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -196,7 +197,8 @@ class Ending:
         ended: list[EndedTurn] = []
         for organisation, found in self._found:
             opened, holds = found()
-            held, extra = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
+            held: dict[str, dict[str, int]] = {}
+            extra: dict[str, dict[str, int]] = {}
             for turn, account, amount, unit, estimate in holds:
                 held.setdefault(turn, {})[account] = amount
                 entry = self._by_turn[organisation, turn].entry
@@ -236,11 +238,17 @@ def end(run: Run, organisation: str, turns: Sequence[str]) -> None:
 
 def ends(organisation: str, turns: Sequence[str]) -> list[Statement]:
     """(turn, accounts, watched) of open turns, (turn, account, amount, unit, estimate) of holds."""
-    some, values = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})", (organisation, *turns)
-    return [
-        (f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts, watched", values),
-        (f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate", values),
-    ]
+    values = (organisation, *turns)
+    return [(sql, values) for sql in _ends(len(turns))]
+
+
+@lru_cache(maxsize=64)
+def _ends(turns: int) -> tuple[str, str]:
+    some = f"org_id = ? AND turn IN ({', '.join('?' * turns)})"
+    return (
+        f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts, watched",
+        f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate",
+    )
 
 
 def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -50,8 +51,13 @@ def columns(what: str, **given: str) -> str:
 
 def together(parts: Iterable[Statement]) -> Statement:
     """Several queries as one statement, so that they see one snapshot."""
-    some = list(parts)
-    return " UNION ALL ".join(sql for sql, _ in some), list(chain.from_iterable(values for _, values in some))
+    texts, values = zip(*parts, strict=True)
+    return _union(texts), list(chain.from_iterable(values))
+
+
+@lru_cache(maxsize=64)  # with each prompt of the same budgets the same, and a database knows it by its hash
+def _union(texts: tuple[str, ...]) -> str:
+    return " UNION ALL ".join(texts)
 
 
 def summed(of: str, number: str, untold: str, of_each: Mapping[str, str]) -> dict[str, str]:
