@@ -63,7 +63,8 @@ class Rows:
         model = parts.own[0][0]
         if model != account.concrete and not observed.switched and not self._pricer.is_alias(model):
             account.concrete = model
-        beside, shares = _beside(observed, account, parts), list[Share]()
+        beside = _beside(observed, account, parts)
+        shares: list[Share] = []
         for row in beside:
             shares += row.shares
         prices = Prices(self._pricer, ended.at, request_context(account, ended, observed.context, used))

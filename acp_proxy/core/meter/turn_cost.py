@@ -217,7 +217,9 @@ def _computed(
     shares: Sequence[Share], priced: Sequence[Priced], *, estimated: bool
 ) -> tuple[tuple[UsageLine, ...], CostSource, str]:
     """Lines by their prices, where these come from, and what had to be assumed. One pass: a turn's last line waits."""
-    lines, known, details = list[UsageLine](), False, dict[str, None]()
+    known = False
+    lines: list[UsageLine] = []
+    details: dict[str, None] = {}
     for (model, usage), price in zip(shares, priced, strict=True):
         lines.append(UsageLine(model, usage, price.cost, price.row))
         known = known or price.cost is not None

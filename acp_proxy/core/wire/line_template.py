@@ -107,7 +107,8 @@ class LineTemplate:
             column = bytes(map(self._telling, lines))
         except IndexError:  # a short one
             return [index for index, line in enumerate(lines) if not line.startswith(self.head)]
-        told, others, at = self._tells, list[int](), 0
+        told, at = self._tells, 0
+        others: list[int] = []
         while (at := len(column) - len(column[at:].lstrip(told))) < len(column):
             others.append(at)
             at += 1

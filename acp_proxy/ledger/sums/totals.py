@@ -97,7 +97,8 @@ class Additions(Struct):
 
     def add(self, row: Row, times: int = 1) -> None:
         """With `times` -1 the row is taken away again; the times of its series stay."""
-        origin, entry, models = row.origin, row.entry, set[str | None]()
+        origin, entry = row.origin, row.entry
+        models: set[str | None] = set()
         sources = (entry.kind, entry.stop_reason, entry.usage_source, entry.cost_source)
         for position, line in enumerate(entry.lines or (UsageLine(None, Usage()),)):
             usage, cost = line.usage, line.cost

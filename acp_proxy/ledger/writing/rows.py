@@ -70,7 +70,8 @@ class Prepared(Struct, frozen=True):
 
     def new(self, turns: Iterable[tuple[object, ...]]) -> list[Row]:
         """Rows whose turn could be inserted; of several with one id the first."""
-        inserted, rows = set(turns), list[Row]()
+        inserted = set(turns)
+        rows: list[Row] = []
         for row in self.rows:
             key = (row.origin.organisation, row.entry.id)
             if key in inserted:

@@ -67,8 +67,9 @@ class Chapter(Struct, frozen=True):
 
 def chapters(rows: Iterable[Row], *, in_order: bool) -> list[Chapter]:
     """`in_order` as in `Ledger.append`."""
-    alone, moments = _IN_ORDER if in_order else _BY_TIME, dict[tuple[str, ...], list[Row]]()
-    found = list[Chapter]()
+    alone = _IN_ORDER if in_order else _BY_TIME
+    moments: dict[tuple[str, ...], list[Row]] = {}
+    found: list[Chapter] = []
     for row in rows:
         if in_order or row.state is not None or row.entry.started_at != row.entry.ended_at:
             found.append(Chapter((row,), (alone, _values(row)), alone))
