@@ -104,19 +104,18 @@ def _misses_a_price(entry: Entry, lines: Iterable[UsageLine]) -> bool:
 
 def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) -> list[UsageLine]:
     """The lines of the row that are in the account's window, subject and scope."""
-    values = {
-        "organisation": origin.organisation,
-        "user": origin.user,
-        "team": origin.team,
-        "project": origin.project,
-        "host": origin.host,
-        "agent": origin.agent,
-        "session": booked(entry.session),
-        "turn": entry.id,
-        "process": process,
-    }
-    if any(values[dimension] != value for dimension, value in account.filter.where):
-        return []
+    for dimension, value in account.filter.where:
+        match dimension:
+            case "session":
+                own: str | None = booked(entry.session)
+            case "turn":
+                own = entry.id
+            case "process":
+                own = process
+            case _:
+                own = getattr(origin, dimension)
+        if own != value:
+            return []
     return lines_in(account.filter.scope, account.bounds, origin, entry)
 
 
