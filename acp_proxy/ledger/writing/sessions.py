@@ -77,7 +77,8 @@ def chapters(rows: Iterable[Row], *, in_order: bool) -> list[Chapter]:
             moments.setdefault(key_values(row.origin, booked(row.entry.session)), []).append(row)
     for some in moments.values():
         some.sort(key=lambda row: row.entry.ended_at)
-        found.append(Chapter(some, (_TOGETHER, _values_together(some)), alone))
+        together = (_TOGETHER, _values_together(some)) if len(some) > 1 else (alone, _values(some[0]))
+        found.append(Chapter(some, together, alone))
     return found
 
 
