@@ -216,7 +216,7 @@ class SqlLedger(SqlReader):
             return error
 
     def _opened(self, turn: OpenTurn, taking: holding.Taking, held: Held) -> Held:
-        if opened := taking.opened(held):
+        if self.dialect.remote and (opened := taking.opened(held)):
             self._known.opened(turn.id, opened)
         return held
 

@@ -11,7 +11,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from acp_proxy.core.entry import IMPORT
+from acp_proxy.core.entry import IMPORT, Entry
 from acp_proxy.ledger import Row, exports
 from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows
 from acp_proxy.ledger.accounts.overshoot import Lock
@@ -94,7 +94,9 @@ class Appending:
 
     def committed(self) -> None:
         """What is known from now on."""
-        self._known.appended(self._rows, self._series)
+        self._known.series |= self._series
+        if self._dialect.remote:
+            self._known.appended(self._rows)
 
     def _of_new(self, rows: Sequence[Row]) -> _Parts:
         same = len(rows) == len(self._rows)

@@ -27,7 +27,8 @@ Session = tuple[str, str, str, str, str]
 
 
 class Known(Struct):
-    """What a process knows to be in the ledger, as long as its connection leads to the same server."""
+    """What a process knows to be in the ledger, as long as its connection leads to the same server: of a file's
+    sessions and turns nothing, for there no journey is saved by it."""
 
     series: set[tuple[str, str]] = field(default_factory=set)  # ids, with their organisations
     sessions: dict[Session, int] = field(default_factory=dict)  # with when they began, or later
@@ -38,8 +39,7 @@ class Known(Struct):
             del self.turns[next(iter(self.turns))]
         self.turns[turn] = opened
 
-    def appended(self, rows: Sequence[Row], series: set[tuple[str, str]]) -> None:
-        self.series |= series
+    def appended(self, rows: Sequence[Row]) -> None:
         for row in rows:
             self.turns.pop(row.entry.id, None)
             if len(self.sessions) >= _MOST:
