@@ -125,12 +125,15 @@ class _Parts(Struct, frozen=True):
 
 def _exported(rows: Sequence[Row]) -> list[Statement]:
     """For exporters, who have no use for what was done before there were any."""
-    told = [row for row in rows if row.origin.client != IMPORT]
-    statements = list[Statement]()
-    for organisation in sorted({row.origin.organisation for row in told}):
-        of_one = [row.entry for row in told if row.origin.organisation == organisation]
-        at = max(each.ended_at for each in of_one)
-        statements += exports.noting(organisation, "turn", [entry.id for entry in of_one], at)
-        crashed = [each.id for each in of_one if each.stop_reason == "crashed"]
-        statements += exports.noting(organisation, "crash", crashed, at)
+    told: dict[str, list[Entry]] = {}
+    for row in rows:
+        if row.origin.client != IMPORT:
+            told.setdefault(row.origin.organisation, []).append(row.entry)
+    statements: list[Statement] = []
+    for organisation in sorted(told):
+        entries = told[organisation]
+        at = max(each.ended_at for each in entries)
+        statements += exports.noting(organisation, "turn", [entry.id for entry in entries], at)
+        if crashed := [each.id for each in entries if each.stop_reason == "crashed"]:
+            statements += exports.noting(organisation, "crash", crashed, at)
     return statements
