@@ -44,6 +44,8 @@ class Contribution(Struct, frozen=True, omit_defaults=True):
         return cls({currency_code(currency): nano})
 
     def __add__(self, other: Contribution) -> Contribution:
+        if self is NOTHING or other is NOTHING:  # as most sums begin: what is frozen may be its own sum
+            return other if self is NOTHING else self
         return self._plus(other, 1)
 
     def __sub__(self, other: Contribution) -> Contribution:

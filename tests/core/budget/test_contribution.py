@@ -24,7 +24,7 @@ ROW = Entry("t1", "s1", "turn", NOW, NOW + 1, "end_turn", (OPUS, POINTS), "agent
 OF_MODELS = Scope(model=("*",))
 
 COUNTS = st.integers(0, 9)
-CONTRIBUTIONS = st.builds(
+CONTRIBUTIONS = st.just(NOTHING) | st.builds(
     Contribution, st.dictionaries(st.sampled_from(["USD", "EUR"]), COUNTS), COUNTS, COUNTS, COUNTS, COUNTS
 )
 
@@ -65,10 +65,12 @@ def test_what_is_added_and_taken_away_again_changes_nothing(one: Contribution, o
         assert getattr(both, name) == getattr(one, name) + getattr(other, name)
     for currency in ("USD", "EUR"):
         assert both.nano.get(currency, 0) == one.nano.get(currency, 0) + other.nano.get(currency, 0)
+    made = dict(both.nano)
     back = both - other
+    assert (both + one + other, dict(both.nano)) == (both + (one + other), made)
     assert {name: nano for name, nano in back.nano.items() if nano} == {n: v for n, v in one.nano.items() if v}
     assert replace(back, nano={}) == replace(one, nano={})
-    assert (dict(one.nano), dict(other.nano)) == before
+    assert (dict(one.nano), dict(other.nano), dict(NOTHING.nano)) == (*before, {})
 
 
 def test_an_account_needs_what_its_unit_does() -> None:
