@@ -58,12 +58,12 @@ def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str =
 
 def insertions(table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[Statement]:
     """The statements that `insert` runs."""
-    statements: list[Statement] = []
-    for start in range(0, len(rows), _MOST_AT_ONCE):
-        some = rows[start : start + _MOST_AT_ONCE]
-        sql = _insertion(table, len(some[0]), len(some), ending)
-        statements.append((sql, list(chain.from_iterable(some))))
-    return statements
+    if not rows:
+        return []
+    if len(rows) <= _MOST_AT_ONCE:
+        return [(_insertion(table, len(rows[0]), len(rows), ending), list(chain.from_iterable(rows)))]
+    parts = (rows[start : start + _MOST_AT_ONCE] for start in range(0, len(rows), _MOST_AT_ONCE))
+    return [each for some in parts for each in insertions(table, some, ending)]
 
 
 def execute(run: Run, statements: Iterable[Statement]) -> list[tuple[Any, ...]]:
