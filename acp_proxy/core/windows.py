@@ -6,6 +6,7 @@ Pure: the zone comes in as a `tzinfo`. Times are Unix nanoseconds, intervals hal
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 from typing import Literal, cast, get_args
 
 from msgspec import Struct
@@ -96,6 +97,7 @@ class Window(Struct, frozen=True):
         return self._first_day(first + days * _DAY)
 
 
+@lru_cache(maxsize=64)  # each prompt asks for its budgets' windows
 def _start_of(day: date, zone: tzinfo) -> int:
     """The first instant at which the local date is `day` or later."""
     midnight = datetime.combine(day, time.min, zone)  # fold 0: of two midnights the first

@@ -19,6 +19,8 @@ _msgpack: dict[type, msgpack.Decoder[Any]] = {}
 
 
 def json_decoder(kind: type[T]) -> json.Decoder[T]:
+    if made := _json.get(kind):  # complete, or it would not be there
+        return made
     with _making:
         if kind not in _json:
             _json[kind] = json.Decoder(kind)
@@ -26,6 +28,8 @@ def json_decoder(kind: type[T]) -> json.Decoder[T]:
 
 
 def msgpack_decoder(kind: type[T]) -> msgpack.Decoder[T]:
+    if made := _msgpack.get(kind):
+        return made
     with _making:
         if kind not in _msgpack:
             _msgpack[kind] = msgpack.Decoder(kind)

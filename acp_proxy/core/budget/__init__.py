@@ -82,7 +82,9 @@ class Budget(Struct, frozen=True):
         """Whether the subject is in scope. Without a team (or project) it has no budget `per` team (or project)."""
         if self.scope.leaves_out(subject.billing) or (self.per is not None and subject.of(self.per) is None):
             return False
-        return all(self.scope.accepts(dimension, subject.of(dimension)) for dimension in DIMENSIONS)
+        return self.scope == EVERYTHING or all(
+            self.scope.accepts(dimension, subject.of(dimension)) for dimension in DIMENSIONS
+        )
 
     def may_match(self, subject: Subject, unknown: Collection[Dimension]) -> bool:
         """The same by all that is known of the subject: what is `unknown` may still be anything."""

@@ -66,6 +66,7 @@ class What(Struct, frozen=True):
     scope: Scope
 
 
+@lru_cache(maxsize=64)  # prompts that follow each other mostly have the same accounts
 def kept_of(account: Account) -> Kept | None:
     """None for an account without a kept sum, such as that of a single turn."""
     where = account.filter.where[1:] or _named(account.filter.scope)

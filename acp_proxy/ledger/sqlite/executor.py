@@ -13,10 +13,10 @@ class Executor:
     """A `Run` of `ledger/statements.py`. It never commits: who began the transaction ends it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self._execute = connection.execute
 
     def __call__(self, sql: str, values: Sequence[Any], /) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql, values).fetchall()
+        return self._execute(sql, values).fetchall()
 
     def each(self, statements: Sequence[Statement], *, last: bool = False) -> list[list[tuple[Any, ...]]]:  # noqa: ARG002
-        return [self(sql, values) for sql, values in statements]
+        return [self._execute(sql, values).fetchall() for sql, values in statements]

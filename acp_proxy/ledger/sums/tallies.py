@@ -208,7 +208,7 @@ class Tallies:
         rows = []
         for (organisation, family, named, slot), (count, nano) in self._sums.items():
             name = tally_id(family, named, self._shard)
-            rows.append((organisation, name, slot, family, json.dumps(named), count, *split(nano)))
+            rows.append((organisation, name, slot, family, _text(named), count, *split(nano)))
         return insertions("tally", sorted(rows), _ADD)
 
     def _observe(self, organisation: str, family: str, named: tuple[str | None, ...], nano: int) -> None:
@@ -270,7 +270,12 @@ def bounded(named: tuple[str | None, ...]) -> tuple[str | None, ...]:
     return tuple(OTHER if label is not None and len(label) > labels.LONGEST else label for label in named)
 
 
-@lru_cache(maxsize=1024)  # the same few with each row
+@lru_cache(maxsize=1024)  # the same few with each row, as what follows
+def _text(named: tuple[str | None, ...]) -> str:
+    return json.dumps(named)
+
+
+@lru_cache(maxsize=1024)
 def tally_id(family: str, named: tuple[str | None, ...], shard: int = 0) -> str:
     """The key of one shard of a family's tally with these labels."""
     return digest(json.dumps([family, named, *[shard] * (shard > 0)]).encode(), 12)
