@@ -132,8 +132,9 @@ class BudgetReader(LedgerReader, Protocol):
 class BudgetLedger(BudgetReader, Ledger, Protocol):
     """Times, amounts and errors as `BudgetReader` says."""
 
-    fails_over: bool
-    """Whether a failover may lose what was committed, so that `is_sure` has to be asked."""
+    @property
+    def fails_over(self) -> bool:
+        """Whether a failover may lose what was committed, so that `is_sure` has to be asked."""
 
     def rest(self) -> None:
         """Give back what a server keeps for it, until it is used again."""

@@ -16,6 +16,7 @@ from acp_proxy.ledger import (
     exports,
     notices,
     plans,
+    restored,
     session_keys,
     settings,
     turn_work,
@@ -262,6 +263,7 @@ MIGRATIONS: tuple[Step, ...] = (
     (),  # PostgreSQL's alone: `postgres/keeping.TABLES`
     captures.DETAILS,
     bill_sources.TABLES,
+    restored.TABLES,
 )
 
 

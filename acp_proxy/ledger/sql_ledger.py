@@ -38,6 +38,7 @@ from acp_proxy.ledger import (
     Warn,
     exports,
     plans,
+    restored,
     session_keys,
     settings,
 )
@@ -87,6 +88,7 @@ class SqlLedger(SqlReader):
     def __init__(self, warn: Warn, journals: Sequence[Path]) -> None:
         super().__init__(warn, journals)
         self._known = Known()
+        self._incarnation = os.urandom(8).hex()
         self._unkept: list[tuple[int, Account]] = []  # since when an account's sum is missing
         self._shard = 0 if self.dialect.serial else random.randrange(SHARDS)  # noqa: S311  (of no use to guess)
 
@@ -122,6 +124,15 @@ class SqlLedger(SqlReader):
 
     def is_sure(self) -> bool:
         return True
+
+    def incarnation(self) -> str:
+        """Another text where the ledger may have been set back meanwhile: a file is between two openings."""
+        return self._incarnation
+
+    def note_restored(self, origin: Origin, id: str, at: int, count: int, lost_until: int | None) -> None:
+        """So many rows were sent again that had been lost; of all calls with this id it is one line."""
+        said = (origin.organisation, id, at, origin.host, origin.user, count, lost_until)
+        self._write(lambda run: restored.note(run, *said))
 
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
         return len(self._appended(rows, in_order=in_order))

@@ -146,8 +146,10 @@ class SqlReader(ABC):
 
         return plans.changes(self._read, organisation, since, until, user)
 
-    def restored(self, organisation: str, since: int = 0) -> Restored:  # noqa: ARG002  of a file nobody knows
-        return Restored(0, 0, 0, 0, None)
+    def restored(self, organisation: str, since: int = 0) -> Restored:
+        from acp_proxy.ledger import restored  # not for a status
+
+        return restored.read(self._read, organisation, since)
 
     def replication(self) -> Replication | None:
         return None

@@ -12,12 +12,12 @@ from pathlib import Path
 
 @asynccontextmanager
 async def hub(
-    directory: Path, text: str, ready: str = "doctor", **environ: str
+    directory: Path, text: str, ready: str = "doctor", *, port: str = "0", **environ: str
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, str, str]]:
     """With its address and first token, which only the first at a database has."""
     file = directory / "hub.toml"
     file.write_text(text, encoding="utf-8")
-    options = ("-m", "acp_proxy", "hub", "--port", "0", "--config", str(file))
+    options = ("-m", "acp_proxy", "hub", "--port", port, "--config", str(file))
     around = {"HOME": str(directory), "PATH": "/usr/bin:/bin", **environ}
     process = await asyncio.create_subprocess_exec(sys.executable, *options, stderr=asyncio.subprocess.PIPE, env=around)
     try:

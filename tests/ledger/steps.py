@@ -12,7 +12,7 @@ from acp_proxy.ledger.postgres import keeping
 def tables_since(version: int) -> list[str]:
     """The tables that both databases have only after this version's steps."""
     statements = [each for step in MIGRATIONS[version:] for each in step if isinstance(each, str)]
-    return [name for each in statements for name in re.findall(r"CREATE TABLE (\w+)", each)]
+    return [name for each in statements for name in re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", each)]
 
 
 def undone_since(version: int) -> list[str]:
@@ -28,8 +28,8 @@ def gone_since(version: int) -> str:
     """The same on PostgreSQL as one statement, with what only that has."""
     statements = undone_since(version)
     if version <= MIGRATIONS.index(()):
-        own = re.findall(r"CREATE TABLE (\w+)", " ".join(map(str, pending_rows.TABLES)))
+        own = re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", " ".join(map(str, pending_rows.TABLES)))
         statements += [f"DROP TABLE {name}" for name in own]
-    own = re.findall(r"CREATE TABLE (\w+)", " ".join(map(str, keeping.TABLES)))
+    own = re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", " ".join(map(str, keeping.TABLES)))
     statements += [f"DROP TABLE IF EXISTS {name}" for name in own]
     return f"DO $$ BEGIN {'; '.join(statements)}; END $$"

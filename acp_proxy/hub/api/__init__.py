@@ -21,6 +21,7 @@ from acp_proxy.hub.api import (
     policy,
     reports,
     requests,
+    restoring,
     spending,
     turns,
 )
@@ -31,6 +32,7 @@ from acp_proxy.hub.gathering import Gathering
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.ledgers import Ledgers
 from acp_proxy.hub.openapi import document
+from acp_proxy.hub.places import Places
 from acp_proxy.hub.policy import CurrentPolicies
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn
 from acp_proxy.ledger.hub.wire import LARGEST_BODY, NDJSON, WITHOUT_BODY, Call, Nothing
@@ -47,6 +49,7 @@ ANSWERS: Sequence[Answer] = (
     *corrections.ANSWERS,
     *leases.ANSWERS,
     *people.ANSWERS,
+    *restoring.ANSWERS,
     *requests.ANSWERS,
     *spending.ANSWERS,
 )
@@ -82,6 +85,7 @@ class Api:
         self._claims = claims
         self._clock = clock
         self._policies = CurrentPolicies()
+        self._places = Places()
         self._lease = lease
         self._told: dict[str, int] = {}  # when each event was logged last
         self._url = url.rstrip("/")
@@ -133,7 +137,7 @@ class Api:
         claims, now, match = self._claims(who), self._clock(), request.headers.get("if-match")
 
         def desk(ledger: SqlLedger) -> Desk:
-            return Desk(ledger, who, claims, now, self._policies, match, self._lease, self._url)
+            return Desk(ledger, who, claims, now, self._policies, match, self._lease, self._url, self._places)
 
         def question(ledger: SqlLedger) -> Any:
             return answer.give(desk(ledger), asked)

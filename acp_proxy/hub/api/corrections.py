@@ -10,10 +10,10 @@ from acp_proxy.hub.api.desk import ADMINISTRATOR, Desk, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.ledger import Row, RowRefusedError
 from acp_proxy.ledger.hub import questions
-from acp_proxy.ledger.hub.wire import Done
+from acp_proxy.ledger.hub.place import Corrected
 
 
-def correct(desk: Desk, asked: questions.Correction) -> Done:
+def correct(desk: Desk, asked: questions.Correction) -> Corrected:
     organisation = desk.claims.organisation(asked.after.origin.organisation)
     before, after = (
         replace(row, origin=replace(row.origin, organisation=organisation)) for row in (asked.before, asked.after)
@@ -21,9 +21,10 @@ def correct(desk: Desk, asked: questions.Correction) -> Done:
     if desk.who.role not in ADMINISTRATOR:
         found = desk.ledger.recent.some(organisation, [before.entry.id])
         if not found:
-            return Done(False)
+            return Corrected(False)
         before, after = replace(found[0], entry=before.entry), _completed(desk, found[0], after)
-    return Done(desk.ledger.correct(before, after, desk.claims.now(asked.now, desk.now)))
+    done = desk.ledger.correct(before, after, desk.claims.now(asked.now, desk.now))
+    return Corrected(done, desk.place() if done else None)
 
 
 def _completed(desk: Desk, row: Row, claimed: Row) -> Row:

@@ -11,7 +11,9 @@ from starlette.responses import Response
 from acp_proxy.core.budget.lease import Terms
 from acp_proxy.hub.api.claims import Claims
 from acp_proxy.hub.identity import Identity, Role
+from acp_proxy.hub.places import Places
 from acp_proxy.hub.policy import CurrentPolicies
+from acp_proxy.ledger.hub.place import Place
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.ledger.sql_ledger import SqlLedger
 
@@ -34,6 +36,11 @@ class Desk(Struct, frozen=True):
     if_match: str | None = None
     lease: Terms = Terms()  # of what is lent
     url: str = ""  # at which people reach the hub; empty where nothing says it
+    places: Places | None = None  # told to proxies, which keep what is acknowledged
+
+    def place(self) -> Place | None:
+        """Raises LedgerError."""
+        return None if self.places is None else self.places.of(self.ledger, self.who)
 
 
 class Tagged(Struct, Generic[A], frozen=True):

@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.lease import PREFIX
-from acp_proxy.hub.api import central
+from acp_proxy.hub.api import central, restoring
 from acp_proxy.hub.api.desk import ADMINISTRATOR, Desk, Together, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.policy import tag_for
@@ -78,7 +78,7 @@ def _admitted(desk: Desk, asked: Admission, prompt: _Prompt, held: Held) -> Admi
     if not asked.knows_policy:
         return _without_ours(found, ours, len(wants) - len(ours))
     kept = desk.policies.of(desk.ledger, desk.who.organisation).kept
-    return replace(found, accounts=ours, policy=tag_for(desk.who, kept))
+    return replace(found, accounts=ours, policy=tag_for(desk.who, kept), place=desk.place())
 
 
 def _without_ours(found: Admitted, ours: Sequence[Account], theirs: int) -> Admitted:
@@ -148,9 +148,13 @@ def owned(desk: Desk, asked: wire.OwnersTurns) -> list[Expiring]:
 
 def append(desk: Desk, asked: wire.Rows) -> Appended:
     """Rows that are refused keep no other out, unless all are to come in or none."""
+    if asked.again:
+        restoring.check(desk, asked.again)
     (answer,) = append_together([(desk, asked)])
     if isinstance(answer, Exception):
         raise answer
+    if asked.again:
+        restoring.note(desk, asked.again, asked.rows, answer.new)
     return answer
 
 
@@ -185,12 +189,19 @@ def _appended_together(
     try:
         new = desk.ledger.append_together([rows for rows, _ in good.values()], in_order=in_order)
     except RowRefusedError:  # of one: which, is found out one by one
-        return {n: _appended(desk.ledger, rows, asked[n][1], refused) for n, (rows, refused) in good.items()}
-    return {number: Appended(count, refused) for (number, (_, refused)), count in zip(good.items(), new, strict=True)}
+        return {n: _one_by_one(*asked[n], rows, refused) for n, (rows, refused) in good.items()}
+    return {
+        number: Appended(count, refused, asked[number][0].place())
+        for (number, (_, refused)), count in zip(good.items(), new, strict=True)
+    }
+
+
+def _one_by_one(desk: Desk, asked: wire.Rows, rows: list[Row], refused: list[RefusedRow]) -> Appended:
+    return replace(_appended(desk.ledger, rows, asked, refused), place=desk.place())
 
 
 def is_short(asked: wire.Rows) -> bool:
-    return len(asked.rows) <= _FEW and all(row.lease is None for row in asked.rows)
+    return len(asked.rows) <= _FEW and asked.again is None and all(row.lease is None for row in asked.rows)
 
 
 def _organisation_of(asked: wire.Rows) -> str:

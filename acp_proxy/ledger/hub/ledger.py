@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
@@ -21,7 +21,15 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.core.session_ids import booked
-from acp_proxy.ledger import LedgerForbiddenError, OpenTurn, Row, RowRefusedError, Warn
+from acp_proxy.ledger import (
+    LedgerError,
+    LedgerForbiddenError,
+    LedgerUnavailableError,
+    OpenTurn,
+    Row,
+    RowRefusedError,
+    Warn,
+)
 from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.durability import Replication, Restored
@@ -30,15 +38,19 @@ from acp_proxy.ledger.hub import asking, people, questions, wire
 from acp_proxy.ledger.hub.beside import HubOutbox, HubTables, HubTallied
 from acp_proxy.ledger.hub.connection import Authorization, HubConnection
 from acp_proxy.ledger.hub.credentials import authorization_for
+from acp_proxy.ledger.hub.keeping import Keeping
 from acp_proxy.ledger.hub.leases import GIVE_BACK, LEND, LOANS, Lending, Loan
+from acp_proxy.ledger.hub.place import Since
 from acp_proxy.ledger.hub.policy import CHANGE_POLICY, POLICY, POLICY_HISTORY, Changes, Kept
 from acp_proxy.ledger.hub.reader import HubReader, standings_of
 from acp_proxy.ledger.hub_address import canonical, hubs_of
+from acp_proxy.ledger.journal.kept import Write
 from acp_proxy.ledger.journal.recovery import recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox
 from acp_proxy.ledger.open_turns import ABANDONED, is_dead
 from acp_proxy.ledger.owners import Owner, hosts_of
 from acp_proxy.ledger.places import journal_of
+from acp_proxy.ledger.restored import NOTHING
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sums.tallied import Tallied
 from acp_proxy.ledger.tables import Tables
@@ -49,8 +61,6 @@ _ANSWERS = 4.0  # seconds that an answer may take beyond the patience of who ask
 
 class HubLedger(HubReader):
     """With the arguments of `open_ledger`; `must_exist` makes no difference, for a hub has a ledger."""
-
-    fails_over = False  # what a hub has acknowledged is kept on no machine: a restored backup loses it
 
     def __init__(
         self,
@@ -70,15 +80,29 @@ class HubLedger(HubReader):
         self._warn = warn
         self._journals = journals
         self._appends = wire.APPEND
+        self._keeping = Keeping(self.url, self._hub, journals, warn)
 
     def rest(self) -> None:
         self._hub.close()
 
-    def is_sure(self) -> bool:
-        return True
+    def close(self) -> None:
+        self._keeping.close()
+        super().close()
 
-    def restored(self, organisation: str, since: int = 0) -> Restored:  # noqa: ARG002
-        return Restored(0, 0, 0, 0, None)
+    @property
+    def fails_over(self) -> bool:
+        return self._keeping.fails_over
+
+    def is_sure(self) -> bool:
+        return self._keeping.is_sure()
+
+    def restored(self, organisation: str, since: int = 0) -> Restored:  # noqa: ARG002  that of who asks
+        try:
+            return Restored(**asdict(self._hub.call(questions.SET_BACK, Since(since))))
+        except (LedgerUnavailableError, LedgerForbiddenError):
+            raise
+        except LedgerError:  # a hub of an earlier version has none
+            return NOTHING
 
     def replication(self) -> Replication | None:
         return None
@@ -96,11 +120,16 @@ class HubLedger(HubReader):
             appended = self._hub.call(self._appends, wire.Rows(some, in_order, whole=True))
             if appended.refused:
                 raise RowRefusedError(appended.refused[0].detail)
+            if self._appends is wire.APPEND:  # a copy is made again
+                self._keeping.acknowledged(appended.place, *(Write(0, row=row) for row in some))
             new += appended.new
         return new
 
     def correct(self, before: Row, after: Row, now: int) -> bool:
-        return self._hub.call(questions.CORRECT, questions.Correction(before, after, now)).done
+        answer = self._hub.call(questions.CORRECT, questions.Correction(before, after, now))
+        if answer.done:
+            self._keeping.acknowledged(answer.place, Write(0, corrected=(before, after)))
+        return answer.done
 
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
         self._hub.call(wire.NOTE_TITLE, wire.Titled(origin, booked(session), title, at))
@@ -116,17 +145,21 @@ class HubLedger(HubReader):
         turn = replace(turn, session=booked(turn.session))
         asked = wire.Admission(turn, [wire.Want(*want) for want in wants], now, until, unpriced, knows_policy=True)
         answer = self._hub.call(wire.ADMIT, asked)
+        if self._keeping.look(answer.place):  # it was decided without what was missing
+            answer = self._hub.call(wire.ADMIT, asked)
         own = [account for account, _ in wants if account.budget.layer != "hub"]
         return held_of([*own, *answer.accounts], answer)
 
     def release(self, organisation: str, turn: str) -> None:
         self._hub.call(wire.RELEASE, wire.Turn(turn, organisation))
+        self._keeping.released(organisation, turn)
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
         if turns:
             self._hub.call(wire.BEAT, wire.Heartbeat(list(turns), self._clock(), until, organisation))
 
     def settle_dead(self, now: int) -> int:
+        self._keeping.restore_left()
         recover(self, self._journals, self._warn)
         hosts = hosts_of(self._journals)
         found = self._hub.call(wire.OWNED, wire.OwnersTurns(hosts, now - ABANDONED))

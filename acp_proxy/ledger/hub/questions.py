@@ -12,6 +12,7 @@ from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo, Sums, T
 from acp_proxy.ledger.bill_sources import BillSource
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
 from acp_proxy.ledger.exports import Exporter
+from acp_proxy.ledger.hub.place import Corrected, Missing, SetBack, Since
 from acp_proxy.ledger.hub.wire import Call, Done, Nothing, Plans
 from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.ledger.settings import Settings
@@ -187,6 +188,7 @@ class Check(Struct, frozen=True):
 
 ROWS = Call("POST", "/v1/rows/search", "Rows by their start", Wanted, Row, streams=True)
 EXISTING = Call("POST", "/v1/rows/existing", "Those ids that have a row", Ids, list[str])
+MISSING = Call("POST", "/v1/rows/missing", "Which of these rows the ledger has no more", Ids, Missing)
 TURN_TIMES = Call("POST", "/v1/rows/times", "When a user's rows began and ended", UsersTurns, TurnTimes, streams=True)
 COSTLIEST = Call("POST", "/v1/rows/costliest", "The costliest rows", Costliest, list[Row])
 SUMMED = Call("POST", "/v1/reports/summed", "Rows added up by dimensions", SummedBy, list[Sums])
@@ -226,8 +228,9 @@ ACTIVE = Call("POST", "/v1/metrics/active", "Sessions of each agent that ended s
 EXPECT = Call("POST", "/v1/metrics/expected", "Make a series before it has rows", Expected, Nothing)
 RELAYED = Call("POST", "/v1/metrics/relayed", "Add what a proxy counted", Relayed, Nothing)
 
-CORRECT = Call("POST", "/v1/rows/corrections", "Put a row in the place of another", Correction, Done)
+CORRECT = Call("POST", "/v1/rows/corrections", "Put a row in the place of another", Correction, Corrected)
 CHECK = Call("GET", "/v1/ledger", "The ledger's version and size", Nothing, Check)
+SET_BACK = Call("POST", "/v1/ledger/set-back", "What was sent again since a ledger was set back", Since, SetBack)
 REBUILD = Call("POST", "/v1/ledger/rebuild", "Recompute the running totals", Nothing, Done)
 EXPORTERS = Call("POST", "/v1/telemetry/exporters", "Who sends telemetry, and what waits", Of, list[Exporter])
 BILL_SOURCES = Call("POST", "/v1/bills/sources", "Providers whose bills are fetched", Of, list[BillSource])

@@ -20,6 +20,7 @@ from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import Decision, Grant
+from acp_proxy.ledger.hub.place import Again, Place
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -68,6 +69,7 @@ class Appended(Struct, frozen=True):
 
     new: int
     refused: list[RefusedRow] = []
+    place: Place | None = None
 
 
 class Rows(Struct, frozen=True):
@@ -76,6 +78,7 @@ class Rows(Struct, frozen=True):
     rows: list[Row]
     in_order: bool = False
     whole: bool = False
+    again: Again | None = None
 
 
 class Figures(Struct, frozen=True, omit_defaults=True):
@@ -122,6 +125,7 @@ class Admitted(Struct, frozen=True, omit_defaults=True):
     decisions: list[tuple[int, Decided]] = []
     accounts: list[Account] = []
     policy: str | None = None
+    place: Place | None = None
 
 
 class Turn(Struct, frozen=True):

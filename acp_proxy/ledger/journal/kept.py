@@ -54,6 +54,7 @@ class Writer(Struct, frozen=True):
     identity: str  # of the ledger, whatever its address
     organisation: str
     id: str
+    user: str = ""  # by a hub's token, which sends rows as those of nobody else
 
     @property
     def key(self) -> tuple[str, str]:
@@ -98,6 +99,19 @@ class Kept:
         """Writes after that one, as they came; those whose acknowledgement was not noted any more are in a journal."""
         writes = map(_write, self._records())
         return [each for each in writes if each is not None and number < each.number <= self.last]
+
+    def tail(self) -> list[Write]:
+        """The writes since the last one that had rows, with that one; all where none had."""
+        tail, number = list[Write](), 0
+        for write in map(_write, reversed(self._records())):
+            if write is None or write.number > self.last:
+                continue
+            if write.number < number:
+                break
+            if write.row is not None:
+                number = write.number
+            tail.append(write)
+        return tail[::-1]
 
     def begin_anew(self, writer: Writer) -> None:
         """For another ledger, or under another name."""

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from acp_proxy.ledger import Ledger, Row, RowRefusedError, Warn
+from acp_proxy.ledger import Row, RowRefusedError, Warn
 from acp_proxy.ledger.journal.abandoned import journals_in, taken
 from acp_proxy.ledger.journal.records import Contents, read_journal
 
@@ -29,6 +29,12 @@ class FoundJournal(Struct, frozen=True):
     path: Path
     alive: bool  # its owner is
     contents: Contents | None  # of a dead owner's; None when it cannot be read
+
+
+class Appends(Protocol):
+    """What rows are appended to, as by `Ledger.append`."""
+
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int: ...
 
 
 def recover(ledger: BudgetLedger, directories: Iterable[Path], warn: Warn) -> int:
@@ -66,7 +72,7 @@ def pending(directories: Iterable[Path], url: str) -> int:
     return waiting
 
 
-def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn, *, in_order: bool = False) -> int:
+def append_all(ledger: Appends, rows: Sequence[Row], warn: Warn, *, in_order: bool = False) -> int:
     """Append rows in batches; how many were new.
 
     One that the ledger refuses is reported and dropped, for it would bar all after it.
@@ -81,7 +87,7 @@ def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn, *, in_order: boo
     return new
 
 
-def _append_one(ledger: Ledger, row: Row, warn: Warn, *, in_order: bool) -> int:
+def _append_one(ledger: Appends, row: Row, warn: Warn, *, in_order: bool) -> int:
     try:
         return ledger.append([row], in_order=in_order)
     except RowRefusedError as error:

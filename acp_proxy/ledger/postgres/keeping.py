@@ -17,6 +17,7 @@ from acp_proxy.ledger import LedgerError, LedgerForbiddenError, Row, Warn
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.journal.kept import LONGEST, Kept, Write, Writer, left, take
 from acp_proxy.ledger.journal.recovery import append_all
+from acp_proxy.ledger.restored import note
 from acp_proxy.ledger.statements import Read, Run, Statement
 from acp_proxy.ledger.statements import Write as Transact
 
@@ -55,10 +56,6 @@ _LOOK = "SELECT sqrt((count(*) > 0)::int - 1) FROM writer WHERE org_id = ? AND i
 _MARK = "INSERT INTO writer VALUES (?, ?, ?) ON CONFLICT (org_id, id) DO UPDATE SET number = excluded.number"
 _NUMBER = "SELECT number FROM writer WHERE org_id = ? AND id = ?"
 _FORGET = "DELETE FROM writer WHERE number < ?"  # whose files are of no use any more
-RESTORED = """
-SELECT count(*), count(DISTINCT host), coalesce(sum(row_count), 0), count(lost_until), max(at)
-FROM restored WHERE org_id = ? AND at >= ?
-"""
 _STANDBYS = """
 SELECT CAST(pg_current_wal_insert_lsn() AS TEXT), count(*), count(flush_lsn),
     bool_and(flush_lsn >= coalesce(CAST(? AS pg_lsn), pg_current_wal_insert_lsn()))
@@ -223,7 +220,7 @@ class Keeping:
             origin = rows[0].origin
             values = (origin.organisation, os.urandom(8).hex(), time.time_ns(), gethostname(), origin.user)
             if new or lost_until:
-                run("INSERT INTO restored VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, new, lost_until))
+                note(run, *values, new, lost_until)
 
     def _tell(self, error: str) -> None:
         if not self._told:

@@ -29,11 +29,12 @@ from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.journal.recovery import is_owed
 from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
-from acp_proxy.ledger.postgres.keeping import RESTORED, Keeping
+from acp_proxy.ledger.postgres.keeping import Keeping
 from acp_proxy.ledger.postgres.replication import replication
 from acp_proxy.ledger.postgres.schema import ALONE, CHECK, hides_rows, migrate, version_of
 from acp_proxy.ledger.postgres.transactions import SetBackError, Transactions
 from acp_proxy.ledger.postgres_address import Address
+from acp_proxy.ledger.restored import NOTHING
 from acp_proxy.ledger.sql_ledger import SqlLedger, sized
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.tallies import is_new_report
@@ -42,6 +43,12 @@ T = TypeVar("T")
 
 _LONGEST_STEP = 1800.0  # seconds that a statement of a migration may take: an index of all rows, say
 _SUMS = "sums"  # beside the keys of accounts, which are JSON
+_POOLED = 10.0  # seconds in which a connection through a pooler is believed to lead to the same server
+# A standby was started at another moment, as was a server with a backup; or it is another database, or another table.
+_INCARNATION = """
+SELECT md5(concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), oid, CAST('turn' AS regclass)::oid))
+FROM pg_database WHERE datname = current_database()
+"""
 
 
 class PostgresLedger(SqlLedger):
@@ -61,11 +68,12 @@ class PostgresLedger(SqlLedger):
         must_exist: bool = False,
     ) -> None:
         super().__init__(warn, journals)
+        self._incarnation, self._asked = "", 0.0  # of this connection, and when that was asked
         self.dialect = replace(POSTGRES, clock=clock)
         address = Address.of(url)
         self.url = address.url
         # The server of a new connection may have been restored, or be one that lagged behind.
-        self._transactions = Transactions(address, patience, self._known.clear)
+        self._transactions = Transactions(address, patience, self._reconnected)
         self._unsure: dict[str, str] = {}  # what may have been counted, and as which report
         self._keeping = Keeping(self, self._read, self._write, journals, warn)
         try:
@@ -137,8 +145,8 @@ class PostgresLedger(SqlLedger):
 
     def restored(self, organisation: str, since: int = 0) -> Restored:
         with suppress(LedgerForbiddenError):  # a table that its owner has not granted yet
-            return Restored(*self._read(RESTORED, (organisation, since))[0])
-        return super().restored(organisation, since)
+            return super().restored(organisation, since)
+        return NOTHING
 
     def replication(self) -> Replication | None:
         try:
@@ -147,6 +155,22 @@ class PostgresLedger(SqlLedger):
             raise
         except LedgerError:  # what speaks PostgreSQL's protocol alone may know no standbys
             return None
+
+    def incarnation(self) -> str:
+        """The same for all who have connections to the same server and database."""
+        if not self._incarnation or (self._transactions.pooled and time.monotonic() > self._asked + _POOLED):
+            try:
+                ((found,),) = self._read(_INCARNATION, ())
+            except LedgerUnavailableError:
+                raise
+            except LedgerError:  # what speaks PostgreSQL's protocol alone may not know the question
+                found = os.urandom(8).hex()
+            self._incarnation, self._asked = str(found), time.monotonic()
+        return self._incarnation
+
+    def _reconnected(self) -> None:
+        self._known.clear()
+        self._incarnation = ""
 
     def rest(self) -> None:
         self._transactions.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
-SCHEMA_VERSION = 22  # len(migrations.MIGRATIONS), said again so that a reader need not import them; a test compares
+SCHEMA_VERSION = 23  # len(migrations.MIGRATIONS), said again so that a reader need not import them; a test compares
 TABLES = frozenset(
     (
         *("turn", "line", "session", "session_key", "series", "total", "tally", "relayed", "label", "label_count"),

@@ -41,8 +41,7 @@ def forget(run: Run, organisation: str, name: str, alias: str, dialect: Dialect)
     open_turns = "SELECT turn FROM open_turn WHERE org_id = ? AND user_id = ?"
     run(f"DELETE FROM hold WHERE org_id = ? AND turn IN ({open_turns})", (organisation, *of_user))
     run("DELETE FROM open_turn WHERE org_id = ? AND user_id = ?", of_user)
-    if not dialect.serial:
-        run("UPDATE restored SET user_id = ?, host = ? WHERE org_id = ? AND user_id = ?", (alias, alias, *of_user))
+    run("UPDATE restored SET user_id = ?, host = ? WHERE org_id = ? AND user_id = ?", (alias, alias, *of_user))
     _forget_notices(run, organisation, name)
     session_keys.note_all(run)
     ((rows,),) = run("SELECT count(*) FROM turn WHERE org_id = ? AND user_id = ?", (organisation, alias))

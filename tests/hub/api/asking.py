@@ -16,6 +16,7 @@ from acp_proxy.hub.api.spending import calls as spending
 from acp_proxy.ledger import OpenTurn, Query, SessionInfo
 from acp_proxy.ledger.budgets import EXPIRY, Grant
 from acp_proxy.ledger.hub import asking, leases, people, policy, questions, wire
+from acp_proxy.ledger.hub.place import Since
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
@@ -70,6 +71,8 @@ def about(origin: Origin) -> dict[Call[Any, Any], Any]:
         wire.CLOCK: wire.Nothing(),
         questions.ROWS: asked,
         questions.EXISTING: questions.Ids(name, [f"row-of-{origin.user}"]),
+        questions.MISSING: questions.Ids(name, [f"row-of-{origin.user}", "nobody's"]),
+        questions.SET_BACK: Since(),
         questions.TURN_TIMES: questions.UsersTurns(name, origin.user, "none"),
         questions.COSTLIEST: questions.Costliest(of_user, ["USD"], 10),
         questions.SUMMED: questions.SummedBy(of_user, ["user", "project"]),

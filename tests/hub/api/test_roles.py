@@ -117,8 +117,10 @@ def test_rows_and_holds_are_of_whom_the_token_names(ask: Ask) -> None:
 
 def test_the_id_of_another_users_row_or_turn_is_refused(ask: Ask) -> None:
     _, body = ask("developer", wire.APPEND, wire.Rows([row(id="row-of-bob"), row(id="mine")]))
-    assert json_decoder(wire.Appended).decode(body) == wire.Appended(
-        1, [wire.RefusedRow("row-of-bob", "its id is that of another user's row")]
+    appended = json_decoder(wire.Appended).decode(body)
+    assert (appended.new, appended.refused) == (
+        1,
+        [wire.RefusedRow("row-of-bob", "its id is that of another user's row")],
     )
     asked = about(BOB)
     assert ask("bob", wire.ADMIT, asked[wire.ADMIT])[0] == 200

@@ -129,6 +129,7 @@ class TestFile:
                 "label_count": 1,
                 "notice": 1,
                 "delivery": 1,
+                "restored": 1,
                 "delivery_count": 1,
                 "kept_sum": 1,
                 "session_key": 1,
