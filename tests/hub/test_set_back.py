@@ -31,7 +31,8 @@ async def test_a_hub_gets_back_what_came_after_its_backup_and_counts_it_in_its_m
             authorization=lambda _: f"Bearer {token}",
         )
 
-    async with hub(tmp_path, text) as (process, _, token):
+    async with hub(tmp_path, text) as (process, _, first):
+        token = first
         process.terminate()
         await process.wait()
     shutil.copy(file, backup)
@@ -41,9 +42,7 @@ async def test_a_hub_gets_back_what_came_after_its_backup_and_counts_it_in_its_m
             assert ledger.append([row(id="1"), row(id="2")]) == 2
         process.terminate()
         await process.wait()
-    for each in tmp_path.glob("hub.db*"):
-        each.unlink()
-    shutil.copy(backup, file)
+    _put_back(backup, file)
     async with hub(tmp_path, text, "hub at", port=port) as (_, url, _):
         with closing(opened(url)) as ledger:
             assert list(ledger.rows(Query())) == []
@@ -54,6 +53,12 @@ async def test_a_hub_gets_back_what_came_after_its_backup_and_counts_it_in_its_m
         assert "acp_proxy_ledger_restored_rows_total 2" in metrics
     with closing(open_ledger(f"sqlite:///{file}", journals=())) as kept:
         assert kept.restored("default").rows == 2
+
+
+def _put_back(backup: Path, file: Path) -> None:
+    for each in file.parent.glob(f"{file.name}*"):
+        each.unlink()
+    shutil.copy(backup, file)
 
 
 def _got(url: str, token: str) -> str:

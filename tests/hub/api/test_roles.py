@@ -16,6 +16,7 @@ from acp_proxy.hub.store.people import Person
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.hub import asking, people, questions, wire
+from acp_proxy.ledger.hub.place import Again, Missing, SetBack, Since
 from acp_proxy.ledger.hub.wire import Call
 from acp_proxy.system.decoding import json_decoder
 from harness import hub
@@ -126,6 +127,35 @@ def test_the_id_of_another_users_row_or_turn_is_refused(ask: Ask) -> None:
     assert ask("bob", wire.ADMIT, asked[wire.ADMIT])[0] == 200
     for call in (wire.ADMIT, wire.BEAT, wire.RELEASE, wire.BOOK_LOST):
         assert ask("developer", call, asked[call])[0] == 409
+
+
+def test_which_rows_are_missing_says_nothing_of_whose_the_others_are(ask: Ask) -> None:
+    """And is of use to nobody who does not know their ids."""
+    asked = questions.Ids("default", ["row-of-bob", "row-of-mallory", "nobody's"])
+    for role in (*ROLES, "bob"):
+        _, body = ask(role, questions.MISSING, asked)
+        found = json_decoder(Missing).decode(body)
+        assert found.ids == ["nobody's"]
+        assert found.place is not None
+        assert found.place.user == PEOPLE[role].user
+    _, body = ask("elsewhere", questions.MISSING, asked)
+    assert json_decoder(Missing).decode(body).ids == asked.ids
+
+
+def test_what_was_sent_again_is_told_to_who_sent_it_and_to_those_who_see_all(ask: Ask) -> None:
+    lost = wire.Rows([row(origin=BOB, id="lost", at=NOON)], again=Again("once"))
+    assert ask("bob", wire.APPEND, lost)[0] == 200
+    assert ask("bob", wire.APPEND, lost)[0] == 200
+    rows = {
+        who: json_decoder(SetBack).decode(ask(who, questions.SET_BACK, Since())[1]).rows for who in (*ROLES, "bob")
+    }
+    assert rows == {"administrator": 1, "finance": 1, "lead": 0, "developer": 0, "service": 0, "bob": 1}
+
+
+@pytest.mark.parametrize("again", [Again(""), Again("x" * 65), Again("é"), Again("1", 0), Again("1", 2**70)])
+def test_what_is_no_word_of_a_proxy_about_lost_rows_is_refused(ask: Ask, again: Again) -> None:
+    status, body = ask("bob", wire.APPEND, wire.Rows([row(origin=BOB, id="lost")], again=again))
+    assert (status, b"expected" in body) == (400, True)
 
 
 def _rows(body: bytes) -> list[Row]:
