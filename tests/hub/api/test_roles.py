@@ -146,9 +146,7 @@ def test_what_was_sent_again_is_told_to_who_sent_it_and_to_those_who_see_all(ask
     lost = wire.Rows([row(origin=BOB, id="lost", at=NOON)], again=Again("once"))
     assert ask("bob", wire.APPEND, lost)[0] == 200
     assert ask("bob", wire.APPEND, lost)[0] == 200
-    rows = {
-        who: json_decoder(SetBack).decode(ask(who, questions.SET_BACK, Since())[1]).rows for who in (*ROLES, "bob")
-    }
+    rows = {who: json_decoder(SetBack).decode(ask(who, questions.SET_BACK, Since())[1]).rows for who in (*ROLES, "bob")}
     assert rows == {"administrator": 1, "finance": 1, "lead": 0, "developer": 0, "service": 0, "bob": 1}
 
 
