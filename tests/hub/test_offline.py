@@ -112,10 +112,10 @@ def test_a_proxy_that_is_killed_leaves_its_lease_to_the_next_which_gives_it_back
         assert lent(home) == {}
 
 
-def test_a_hub_goes_on_from_a_backup_with_the_rows_that_wait_on_machines(
+def test_a_hub_that_was_restored_from_a_backup_is_sent_all_that_machines_wrote_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it had acknowledged since then is not there any more: machines keep what a hub has not taken."""
+    """What waited, and what it had acknowledged; and what was spent is counted as before."""
     file, port = tmp_path / "ledger.db", free_port()
     kept, url, home = f"sqlite:///{file}", f"http://127.0.0.1:{port}", tmp_path / "laptop"
     monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", "root")
@@ -141,5 +141,5 @@ def test_a_hub_goes_on_from_a_backup_with_the_rows_that_wait_on_machines(
             (tmp_path / "copy.db").rename(file)
             with hub.running(kept, PEOPLE, lease=Terms(share=20), port=port):
                 assert "Not sent" not in ann.prompt()
-                until(lambda: rows(ledger) == 3, "that of before the backup, that which waited, and the next one")
-                assert ledger.standing([_pool()], time.time_ns())[0].spent == 3
+                until(lambda: rows(ledger) == 4, "that of before the backup, the lost one, that which waited, and the next")
+                assert ledger.standing([_pool()], time.time_ns())[0].spent == 4
