@@ -141,5 +141,5 @@ def test_a_hub_that_was_restored_from_a_backup_is_sent_all_that_machines_wrote_s
             (tmp_path / "copy.db").rename(file)
             with hub.running(kept, PEOPLE, lease=Terms(share=20), port=port):
                 assert "Not sent" not in ann.prompt()
-                until(lambda: rows(ledger) == 4, "that of before the backup, the lost one, that which waited, and the next")
+                until(lambda: rows(ledger) == 4, "the one before the backup, the lost one, that which waited, the next")
                 assert ledger.standing([_pool()], time.time_ns())[0].spent == 4
