@@ -7,9 +7,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.core.budget.plan_limits import PlanBudget, PlanStanding
 from acp_proxy.core.entry import Origin, UsageLine
 from acp_proxy.core.money import Money
-from acp_proxy.core.notice import ledger_is, refused, stopped, threshold_reached, unpriced
+from acp_proxy.core.notice import (
+    Notice,
+    a_test,
+    ledger_is,
+    plan_reached,
+    refused,
+    refused_by_plan,
+    stopped,
+    threshold_reached,
+    unpriced,
+)
+from acp_proxy.core.plans import FULL, PlanState, PlanWindow
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY, HOUR
 from harness.rows import row
@@ -99,3 +111,52 @@ def test_names_are_cut_and_can_be_kept_by_any_ledger() -> None:
         assert name is not None
         assert name.encode()
         assert len(name) == 200
+
+
+def test_a_refusal_by_a_plan_tells_of_its_window_and_why() -> None:
+    of = PlanStanding(PlanBudget("weekly", "user", "seven_day", 80), "alice", "claude", None, "used", NOW + DAY)
+    notice = refused_by_plan(of, ALICE, "m", NOW)
+    assert notice == Notice(
+        notice.id,
+        "refusal",
+        "acme",
+        NOW,
+        detail="used_up",
+        budget="weekly",
+        layer="user",
+        percent=80,
+        mode="enforce",
+        window="seven_day",
+        resets_at=NOW + DAY,
+        user="alice",
+        team="core",
+        project="shop",
+        agent="claude",
+        model="m",
+    )
+    assert not notice.count_plans
+    beside = refused_by_plan(replace(of, reason="overage"), ALICE, "m", NOW)
+    assert (beside.detail, beside.id == notice.id) == ("overage", False)
+    assert refused_by_plan(of, ALICE, "another", NOW + 1).id == notice.id
+    for other in (replace(of, until=NOW + 2 * DAY), replace(of, agent="codex")):
+        assert refused_by_plan(other, ALICE, "m", NOW).id != notice.id
+    assert refused_by_plan(of, BOB, "m", NOW).id != notice.id
+
+
+def test_a_threshold_of_a_plan_is_told_once_in_each_window() -> None:
+    told = PlanWindow("seven_day", FULL * 9 // 10, None, NOW + DAY, None, NOW)
+    state = PlanState("alice", "claude", told, NOW - HOUR, 0)
+    notice = plan_reached("acme", state, 90)
+    assert (notice.kind, notice.organisation, notice.at, notice.percent) == ("plan", "acme", NOW, 90)
+    assert (notice.window, notice.resets_at, notice.user, notice.agent) == ("seven_day", NOW + DAY, "alice", "claude")
+    assert plan_reached("acme", replace(state, first_at=NOW), 90).id == notice.id  # its reset is what it is known by
+    assert plan_reached("acme", replace(state, told=replace(told, resets_at=NOW + 8 * DAY)), 90).id != notice.id
+    unknown = replace(state, told=replace(told, resets_at=None))
+    assert plan_reached("acme", unknown, 90).id != plan_reached("acme", replace(unknown, first_at=NOW), 90).id
+    assert plan_reached("acme", state, 75).id != notice.id
+
+
+def test_each_test_of_a_channel_is_another_notice() -> None:
+    notice = a_test("acme", "laptop", NOW, "one")
+    assert (notice.kind, notice.organisation, notice.at, notice.host) == ("test", "acme", NOW, "laptop")
+    assert a_test("acme", "laptop", NOW, "two").id != notice.id

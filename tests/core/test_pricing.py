@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.money import Money
-from acp_proxy.core.pricing import Peak, PriceRow, Quote, Rates, Step, Tier, cost, quote
+from acp_proxy.core.pricing import Peak, Priced, PriceRow, Quote, Rates, Step, Tier, cost, quote
 from acp_proxy.core.usage import Usage
 
 CLAUDE = Rates.of("4", "20", "0.2", "5", "8")
@@ -82,6 +82,11 @@ def test_a_cost_is_unknown_when_a_needed_rate_is(rates: Rates) -> None:
 
 def test_a_rate_that_is_not_needed_may_be_unknown() -> None:
     assert cost(Rates.of(input="3"), Usage(input=1_000_000)).cost == usd("3")
+
+
+def test_what_is_priced_is_neither_an_estimate_nor_the_users_own_price_unless_that_is_said() -> None:
+    assert (Priced(None).estimated, Priced(None).configured) == (False, False)
+    assert Quote(CLAUDE, None).estimated is False
 
 
 def test_no_tokens_cost_nothing() -> None:
@@ -206,6 +211,11 @@ def test_peak_hours_cost_more_on_working_days(moment: str, factor: int) -> None:
     found = quote(PriceRow((Step(None, CLAUDE),), peak=PEAK), at(moment), None, 0)
     assert found.rates == CLAUDE.times(factor)
     assert ("peak hours" in found.notes) == (factor == 2)
+
+
+def test_what_costs_a_multiple_costs_it_for_every_kind_of_token() -> None:
+    assert CLAUDE.times(3) == Rates.of("12", "60", "0.6", "15", "24")
+    assert Rates.of("1").times(2) == Rates.of("2")  # what is unknown stays so
 
 
 def test_peak_hours_begin_with_the_moment_since_which_they_hold() -> None:

@@ -56,6 +56,7 @@ def test_a_scope_that_says_nothing_is_everything() -> None:
     nobody = replace(ALICE, team=None, project=None, model=None, session=None)
     assert budget(scope=EVERYTHING).matches(nobody)
     assert EVERYTHING.texts == {}
+    assert not EVERYTHING.leaves_out("plan")
 
 
 def test_a_list_matches_with_one_of_its_patterns_and_all_dimensions_must_match() -> None:

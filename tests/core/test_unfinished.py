@@ -9,6 +9,7 @@ from acp_proxy.core.events import (
     ContextChanged,
     PromptDropped,
     SessionClosed,
+    SessionOpened,
     ToldSoFar,
     Turn,
     TurnMetered,
@@ -235,3 +236,37 @@ def test_what_a_turn_cost_that_was_told_with_its_end_alone_is_no_cost_of_the_nex
     unfinished.on_event(metered("a", "3"))
     unfinished.on_event(started("b"))
     assert told(unfinished.on_event(costs("3.5"))) == ("b", ["0.5"])
+
+
+class TestTheStateOfASession:
+    """What is known with the row of a turn that has just begun."""
+
+    def begun(self, unfinished: Unfinished, session: str = "s") -> SessionState | None:
+        event = started("t", session)
+        state = unfinished.state_of(event)
+        unfinished.on_event(event)
+        return state
+
+    def test_that_began_here_is_that_its_agents_cost_begins_at_0(self) -> None:
+        unfinished = Unfinished()
+        unfinished.on_event(SessionOpened(1, "new", "s"))
+        assert self.begun(unfinished) == SessionState(from_zero=True)
+        unfinished.on_event(metered("t", "1"))
+        assert self.begun(unfinished) is None  # the row has told more by now
+
+    def test_that_was_there_before_is_not_known(self) -> None:
+        unfinished = Unfinished()
+        unfinished.on_event(SessionOpened(1, "load", "s"))
+        unfinished.on_event(SessionOpened(1, "new", "another"))
+        assert self.begun(unfinished) is None
+
+    def test_that_takes_the_id_of_a_deleted_one_is_not_known(self) -> None:
+        unfinished = Unfinished()
+        unfinished.on_event(SessionOpened(1, "new", "s"))
+        unfinished.on_event(SessionClosed(2, "s", deleted=True))
+        assert self.begun(unfinished) is None
+
+    def test_that_tells_of_itself_is_what_it_tells(self) -> None:
+        told = costs("1")
+        assert Unfinished().state_of(told) is told.state
+        assert Unfinished().state_of(metered("t", "1")) is None

@@ -285,10 +285,22 @@ def test_a_window_is_written_as_it_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hours"), [("5h", 5), ("1d", 24), ("rolling:30d", 720), ("1w", 168), ("52w", 8736), ("521w", 87_528)]
+)
+def test_a_rolling_window_is_so_many_hours_days_or_weeks(text: str, hours: int) -> None:
+    assert Window.parse(text) == Window("rolling", hours)
+
+
+def test_no_other_window_has_hours() -> None:
+    assert [Window.parse(each).hours for each in ("turn", "session", "day", "week", "total")] == [0] * 5
+
+
+@pytest.mark.parametrize(
     "text",
     [
         *("", "Day", "days", "h", "24", "rolling", "rolling:", "rolling:h", "rolling:24", "rolling:7y", "1.5d"),
         *("rolling:0h", "rolling:-1h", "rolling:1.5h", "rolling:24hh", "rolling: 24h", "rolling:²h", "rolling:87601h"),
+        *("522w", "3651d", "rolling:0w"),
         f"rolling:{'9' * 5000}h",
     ],
 )
