@@ -26,7 +26,6 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Run, Statement, execute, insert
 
 _LONGEST = 7 * DAY  # then it is made anew: most of those of sessions and processes are never read again
-_MOST = 2**62  # beyond that nothing is kept: a row must never be refused because of a sum
 _MOST_AT_ONCE = 500
 _CHANGE = " ON CONFLICT (org_id, whose, what) DO UPDATE SET spent = excluded.spent"
 _REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
@@ -38,9 +37,8 @@ def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> N
         if kept := kept_of(account):
             organisation, total = organisation_of(account), _added_up(run, account, kept, dialect)
             run("DELETE FROM kept_sum WHERE org_id = ? AND kept_until < ?", (organisation, now))
-            if _fits(total):
-                total = total.within(account.unit)
-                made = (organisation, kept.whose, kept.what, _until(account, kept, now), _encoded(total))
+            if (text := _encoded(total.within(account.unit))) is not None:
+                made = (organisation, kept.whose, kept.what, _until(account, kept, now), text)
                 insert(run, "kept_sum", [made], _REPLACE)
 
 
@@ -96,8 +94,8 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
             if total is not None:
                 for row, lines in counted:
                     total += Contribution.of(of.unit, of.scope, row.entry, lines)
-            if total is not None and _fits(total):
-                changed.append((each.organisation, whose, what, until, _encoded(total)))
+            if total is not None and (encoded := _encoded(total)) is not None:
+                changed.append((each.organisation, whose, what, until, encoded))
             else:
                 run(
                     "DELETE FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ?", (each.organisation, whose, what)
@@ -125,10 +123,9 @@ def _until(account: Account, kept: Kept, now: int) -> int:
     return now + _LONGEST if end is None else min(end, now + _LONGEST)
 
 
-def _fits(total: Contribution) -> bool:
-    numbers = (total.tokens, total.turns, total.unpriced, total.untold, *total.nano.values())
-    return min(numbers) > -_MOST and max(numbers) < _MOST
-
-
-def _encoded(total: Contribution) -> str:
-    return msgspec.json.encode(total).decode()
+def _encoded(total: Contribution) -> str | None:
+    """None for what is too much to be kept, beyond 64 bits: a row must never be refused because of a sum."""
+    try:
+        return msgspec.json.encode(total).decode()
+    except OverflowError:
+        return None

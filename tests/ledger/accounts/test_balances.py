@@ -143,6 +143,14 @@ class TestWhatChanges:
             ledger.rebuild()
             assert standing(ledger, CAP).spent == 0
 
+    @pytest.mark.parametrize("sign", ["", "-"])
+    def test_a_sum_beyond_all_columns_refuses_no_row(self, ledger: BudgetLedger, sign: str) -> None:
+        keep(ledger, CAP)
+        most = Money(2**63 - 1, "USD").text
+        for number in range(1, 5):
+            ledger.append([row(line(cost=f"{sign}{most}"))])
+            assert standing(ledger, CAP).spent == int(f"{sign}{number}") * (2**63 - 1)
+
     def test_what_is_too_much_to_keep_is_summed_as_before(self, ledger: BudgetLedger) -> None:
         keep(ledger, CAP)
         most = Money(2**63 - 1, "USD").text
@@ -170,6 +178,14 @@ class TestFile:
                 at = NOON + day * DAY
                 keep(ledger, *(account(budget("9 USD", window, window), at=at) for window in windows), now=at)
             assert len(sums_of(path)) == len(windows)
+
+    def test_the_sum_of_a_session_is_kept_for_a_week(self, path: Path) -> None:
+        with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+            keep(ledger, account(budget("9 USD", "session")))
+            for after, is_kept in ((7 * DAY, True), (7 * DAY + 1, False)):  # a sum that is made takes the old ones away
+                now = NOON + after
+                keep(ledger, account(budget("9 USD", "day", zone=f"Etc/GMT+{after % 2}"), at=now), now=now)
+                assert any("session" in whose for whose, _ in sums_of(path)) is is_kept
 
     def test_of_budgets_for_one_user_each_a_row_looks_at_its_own(self, path: Path) -> None:
         with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
