@@ -167,8 +167,9 @@ def _check(case: Case, url: str, directory: Path, outcome: Outcome) -> None:
         outcome.faults.append(f"holds left: {standing.held}")
     if standing.spent > case.cap * HOLD:
         outcome.faults.append("committed beyond the cap")
-    if sum(cost.nano for cost in sums.costs) != standing.spent:
-        outcome.faults.append("totals differ from rows")
+    if (totals := sum(cost.nano for cost in sums.costs)) != standing.spent:
+        counted = f"{totals} in {sums.rows} rows, {standing.spent} in {len(booked)}"
+        outcome.faults.append(f"totals differ from rows: {counted}")
     if len(set(booked)) != len(booked) or not set(started) <= set(booked):
         outcome.faults.append(f"{len(set(started) - set(booked))} turns not booked")
     if case.exact and len(booked) != case.cap:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -150,6 +151,7 @@ class SqlLedger(SqlReader):
 
     def _appended(self, rows: Sequence[Row], *, in_order: bool) -> Sequence[Row]:
         """Those that were new."""
+        self._known.look_again(time.monotonic())
         appending = Appending(rows, self._known, self.dialect, self._shard, in_order=in_order)
         self._append(appending)
         appending.committed()

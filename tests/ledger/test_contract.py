@@ -38,6 +38,20 @@ def test_rows_may_be_appended_while_others_are_read(ledger: Ledger, another: Ope
     assert [found.entry.id for found in reading][-1] == "late"
 
 
+def test_a_row_that_another_process_wrote_with_other_figures_costs_no_later_row_its_sums(
+    ledger: Ledger, another: Open
+) -> None:
+    """As when one books a killed turn at what it held while another finds its figures in a journal."""
+    another().append([row(line("opus", "1"), id="killed")])
+    estimated = row(line(None, "2"), id="killed")
+    assert ledger.append([estimated]) == 0
+    ledger.append([amended(estimated, id="the next that is killed")])
+    assert {key: sums.costs for key, sums in summed(ledger, "model").items()} == {
+        ("opus",): (Money.of("1", "USD"),),
+        (None,): (Money.of("2", "USD"),),
+    }
+
+
 @AND_HUB
 class TestRows:
     def test_a_row_comes_back_as_it_was_given_but_for_its_state(self, ledger: Ledger) -> None:

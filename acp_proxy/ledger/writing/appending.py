@@ -6,7 +6,7 @@ everybody adds to is locked in that one alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -41,6 +41,7 @@ class Appending:
         self._parts = _Parts.of(rows, shard, in_order=in_order)
         self._looks_first = not dialect.remote
         self._series = set(self._parts.additions.series)
+        self._series_written: Collection[tuple[str, str]] = ()
         self.new: Sequence[Row] = ()  # rows that were not there
         self.due: list[str] = []  # organisations whose rows are to be added up when these are committed
 
@@ -59,7 +60,7 @@ class Appending:
         journey.add([*parts.beside, *parts.additions.statements(), *parts.tallies])
         journey.add(list(at_once.ends(self._rows, self._known, self._dialect)))
         journey.make(run, last=True)
-        self.new = self._rows
+        self.new, self._series_written = self._rows, self._series
 
     def write(self, run: Run, lock: Lock) -> None:
         """Raises NotAsAssumedError once, where some are there and it takes a journey less with those that are not."""
@@ -80,7 +81,7 @@ class Appending:
             self._looks_first = True
             raise NotAsAssumedError
 
-        self.new = rows
+        self.new, self._series_written = rows, parts.additions.series
         first = begin_sessions(run, parts.rows.sessions, sessions())
         note_sessions(run, first)
         execute(run, [*of_unpriced(rows), *parts.beside])
@@ -93,10 +94,11 @@ class Appending:
         execute(run, parts.tallies)
 
     def committed(self) -> None:
-        """What is known from now on."""
-        self._known.series |= self._series
+        """What is known from now on: of a row that was there already, perhaps with other figures, nothing."""
+        self._known.series.update(self._series_written)
         if self._dialect.remote:
-            self._known.appended(self._rows)
+            self._known.ended(self._rows)
+            self._known.appended(self.new)
 
     def _of_new(self, rows: Sequence[Row]) -> _Parts:
         same = len(rows) == len(self._rows)

@@ -19,6 +19,7 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import of_unpriced
 from acp_proxy.ledger.statements import Statement
 
+_BELIEVED = 600.0  # seconds
 _MOST = 10_000  # of each kind that are remembered: of others the ledger is asked
 # Two rows where there can be one: it fails.
 _NONE_OPEN = "SELECT (SELECT 1 UNION ALL SELECT 1 FROM open_turn WHERE org_id = ? AND turn IN ({turns}))"
@@ -28,20 +29,33 @@ Session = tuple[str, str, str, str, str]
 
 class Known(Struct):
     """What a process knows to be in the ledger, as long as its connection leads to the same server: of a file's
-    sessions and turns nothing, for there no journey is saved by it."""
+    sessions and turns nothing, for there no journey is saved by it.
+
+    Now and then it looks again: another process may have given what is there another name, as `forget-user` does.
+    """
 
     series: set[tuple[str, str]] = field(default_factory=set)  # ids, with their organisations
     sessions: dict[Session, int] = field(default_factory=dict)  # with when they began, or later
     turns: dict[str, Opened] = field(default_factory=dict)
+    since: float = 0  # by `time.monotonic`
 
     def opened(self, turn: str, opened: Opened) -> None:
         if len(self.turns) >= _MOST:  # the oldest may have ended elsewhere
             del self.turns[next(iter(self.turns))]
         self.turns[turn] = opened
 
-    def appended(self, rows: Sequence[Row]) -> None:
+    def look_again(self, now: float) -> None:
+        if now - self.since > _BELIEVED:
+            self.series.clear()
+            self.sessions.clear()
+            self.since = now
+
+    def ended(self, rows: Sequence[Row]) -> None:
         for row in rows:
             self.turns.pop(row.entry.id, None)
+
+    def appended(self, rows: Sequence[Row]) -> None:
+        for row in rows:
             if len(self.sessions) >= _MOST:
                 self.sessions.clear()
             key = session_of(row)
