@@ -56,6 +56,8 @@ SERIES = (
     "currency",
     "billing",
 )
+_NEW_ALONE = "ON CONFLICT DO NOTHING RETURNING org_id, id"
+_THEIRS_AGAIN = "UPDATE series SET user_id = ? WHERE org_id = ? AND id = ? AND user_id <> ? RETURNING org_id, id"
 SERIES_AT_FIRST = SERIES[:-1]  # of earlier steps of the schema
 BILLING = ("ALTER TABLE turn ADD COLUMN billing TEXT", "ALTER TABLE series ADD COLUMN billing TEXT")
 
@@ -131,10 +133,14 @@ class Additions(Struct):
         self._add(organisation, tuple(dimensions), quarter, counts, (first_at, last_at))
 
     def unsure(self, known: set[tuple[str, str]], *, columns: int = len(SERIES)) -> list[Statement]:
-        """Insertions of the series that may be new; `known` ones are there. They find those that are, for `named`."""
+        """Insertions of the series that may be new; `known` ones are there. They find those that are, for `named`.
+
+        One whose user was forgotten is theirs again as soon as they come back: what it counted is the alias's.
+        """
         unsure = sorted(key for key in self.series if key not in known)
-        ending = " ON CONFLICT DO NOTHING RETURNING org_id, id"
-        return insertions("series", [(*key, *self.series[key][:columns]) for key in unsure], ending)
+        inserted = insertions("series", [(*key, *self.series[key][:columns]) for key in unsure], f" {_NEW_ALONE}")
+        users = [(self.series[key][0], *key, self.series[key][0]) for key in unsure]
+        return [*inserted, *((_THEIRS_AGAIN, values) for values in users)]
 
     def named(self, found: Iterable[tuple[Any, ...]]) -> list[tuple[str, Series]]:
         """With their organisations."""
@@ -187,6 +193,21 @@ def rebuild(run: Run, organisations: Iterable[str], *, with_billing: bool = True
                 additions.add_counted(organisation, found)
             columns = len(SERIES if with_billing else SERIES_AT_FIRST)
             execute(run, [*additions.unsure(set(), columns=columns), *additions.statements()])
+
+
+def rename_user(run: Run, organisation: str, name: str, alias: str) -> None:
+    """All that is counted for one is counted for the other, of whom nothing is there yet.
+
+    The ids are made of the name. Those that were there stay, without any sums, for processes that run go on with them.
+    """
+    sql = f"SELECT id, {', '.join(SERIES)} FROM series WHERE org_id = ? AND user_id = ?"
+    for before, _, *others in run(sql, (organisation, name)):
+        series = alias, *others
+        after = _series_id(series)
+        execute(run, insertions("series", [(organisation, after, *series)], " ON CONFLICT DO NOTHING"))
+        for table in ("total", "peak"):
+            run(f"UPDATE {table} SET series = ? WHERE org_id = ? AND series = ?", (after, organisation, before))
+    run("UPDATE series SET user_id = ? WHERE org_id = ? AND user_id = ?", (alias, organisation, name))
 
 
 def _blocks(run: Run, organisation: str) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ from typing import Any
 from acp_proxy.ledger import LedgerError, session_keys
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.sums import totals
 
 _AT_ONCE = 400  # keys of one statement
 _NUMBER = re.compile(r"#\d+$")  # of a rolling window, behind the account that something was announced of
@@ -31,7 +32,8 @@ def forget(run: Run, organisation: str, name: str, alias: str, dialect: Dialect)
     of_user = (organisation, name)
     run("UPDATE label SET value = ? WHERE org_id = ? AND dimension = 'user' AND value = ?", (alias, *of_user))
     _rename_machines(run, organisation, name, alias)
-    for table in ("turn", "session", "series"):
+    totals.rename_user(run, organisation, name, alias)
+    for table in ("turn", "session"):
         run(f"UPDATE {table} SET user_id = ? WHERE org_id = ? AND user_id = ?", (alias, *of_user))
     # Of no use to anybody else; the keys of sessions are made of the name.
     for table in ("session_key", "settings", "plan_window", "plan_change"):

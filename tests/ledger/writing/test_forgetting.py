@@ -104,6 +104,18 @@ def test_a_name_is_nowhere_any_more_and_no_sum_is_another(team: Team) -> None:
         ]
 
 
+def test_who_comes_back_is_counted_under_their_name_again_and_what_was_forgotten_is_not(team: Team) -> None:
+    before = {row["key"]: row["turns"] for row in team.report("user")["rows"]}
+    assert forget(team, "former-1").returncode == 0
+    team.play("claude-agent-acp-0.100.0/basic", "--user", GOES, "--team", "core")
+    after = {row["key"]: row["turns"] for row in team.report("user")["rows"]}
+    assert after == {STAYS: before[STAYS], "former-1": before[GOES], GOES: before[GOES]}
+    with closing(open_ledger(team.ledger)) as ledger:
+        summed = ledger.summed(Query(), BY[:-1])
+        ledger.rebuild()
+        assert ledger.summed(Query(), BY[:-1]) == summed
+
+
 def test_an_alias_that_somebody_has_is_refused_and_nothing_is_changed(team: Team) -> None:
     before = everything(team.ledger)
     done = forget(team, STAYS)
