@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.cli import main
 from acp_proxy.config import Config, Price, load
 from acp_proxy.config.applied import price_sources, prices_under
+from acp_proxy.core.windows import DAY
 from acp_proxy.hub.identity import Identity
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.hub.ledger import HubLedger
@@ -23,8 +25,11 @@ from acp_proxy.ledger.hub.policy import Changes
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.policy.following import Followed
 from harness import hub
+from harness.rows import line, row
+from tests.bills.made import Call, anthropic
 from tests.importing.homes import Home
 from tests.ledger.warned import Warnings
+from tests.reconcile.month import FIRST
 
 PEOPLE = {
     "root": Identity("root", "default", None, "administrator"),
@@ -216,6 +221,33 @@ def test_a_budget_without_prices_admits_what_the_hub_has_a_price_for(typed: Type
     assert typed("alice", *asked, command="budget")[0] == 3
     typed("root", "set", "hub-model", "--input", "3", "--output", "9")
     assert typed("alice", *asked, command="budget")[0] == 0
+
+
+@pytest.fixture
+def used(typed: Typed, url: str) -> str:
+    """A model of the catalog for which the hub has another price, by which a turn of alice's is booked."""
+    assert typed("root", "set", "claude-sonnet-5", "--input", "20", "--output", "20")[0] == 0
+    with closing(at_hub(url, "alice")) as ledger:
+        ledger.append([row(line("claude-sonnet-5", "0.0202", input=1000, output=10), at=FIRST * DAY)])
+    return "claude-sonnet-5"
+
+
+def test_an_export_has_the_public_price_beside_the_hubs(typed: Typed, used: str) -> None:
+    status, said, _ = typed("alice", "--focus", "--json", "--since", "2026-11-01", command="export")
+    (found,) = json.loads(said)["rows"]
+    assert (status, found["BilledCost"]) == (0, "0.0202")
+    assert 0 < float(found["ListCost"]) < 0.0202, "what is booked is taken for the public price where nobody set one"
+
+
+def test_a_bill_is_compared_by_the_hubs_prices(typed: Typed, used: str, tmp_path: Path) -> None:
+    """Of the tokens that the ledger has the bill then costs the same, and all of the rest is what it has not seen."""
+    call = Call(FIRST, model=used, tokens=(2000, 0, 0, 0, 20), amount=Decimal("0.0404"))
+    for file in anthropic([call]):
+        (tmp_path / file.name).write_bytes(file.content)
+    files = [str(tmp_path / file.name) for file in anthropic([call])]
+    status, said, _ = typed("alice", "anthropic", *files, "--json", command="reconcile")
+    (finding,) = json.loads(said)["findings"]
+    assert (status, finding["kind"], finding["cost"]) == (0, "tokens_unseen", {"USD": "0.0202"})
 
 
 def test_a_price_of_the_administrators_file_goes_before_the_hubs_in_whatever_spelling() -> None:

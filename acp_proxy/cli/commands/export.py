@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from functools import partial
@@ -25,14 +26,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def main(asked: argparse.Namespace) -> int:
-    from acp_proxy.config.applied import catalog_of, public_catalog_of, seat_of
+    from acp_proxy.config.applied import public_catalog_of, seat_of
     from acp_proxy.focus.costs import list_price
     from acp_proxy.focus.formats import as_csv, as_json
     from acp_proxy.focus.rows import Market, rows
+    from acp_proxy.policy.prices import catalog_here
 
     config, zone, now = options.config(asked), options.zone(asked.tz), time.time_ns()
     wanted, version = Query(*options.interval(asked, zone, now)), asked.focus
-    catalog = catalog_of(config)
+    catalog = catalog_here(config, os.environ)
     market = Market(catalog.lab, list_price(catalog, public_catalog_of(config)), partial(seat_of, config))
     ledger = open_reader(config.ledger.url, tell=options.tell(asked))
     try:

@@ -56,7 +56,7 @@ class _InPlaceOf(argparse.Action):
 
 
 def main(asked: argparse.Namespace) -> int:
-    from acp_proxy.config.applied import catalog_of
+    from acp_proxy.policy.prices import catalog_here
     from acp_proxy.reconcile import command, reconcile
     from acp_proxy.reconcile import formats as rendered
 
@@ -66,7 +66,7 @@ def main(asked: argparse.Namespace) -> int:
     ours = config.identity.organisation
     ledger = open_reader(config.ledger.url, tell=options.tell(asked))
     try:
-        found = reconcile(bill, ledger, catalog_of(config), ours, asked.by, people)
+        found = reconcile(bill, ledger, catalog_here(config, os.environ), ours, asked.by, people)
     finally:
         ledger.close()
     if asked.keep:
