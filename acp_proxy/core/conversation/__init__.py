@@ -133,7 +133,11 @@ class Conversation:
         return []
 
     def ending(self, sender: Side, message: Message) -> str | None:
-        """The session of which `receive` would end a turn, if any. Changes nothing."""
+        """The session of which `receive` would end a turn, if any. Changes nothing.
+
+        The refusal of a whole batch is not told: who needs to know admits prompts, and no batch that has one is
+        forwarded then.
+        """
         if sender is Side.CLIENT:
             return None
         match message:
