@@ -172,6 +172,8 @@ def line_of(key: str, sums: Sums | None) -> Line:
 
 def line_of_all(key: str, parts: Sequence[Sums]) -> Line:
     """One line of many sums, a hundred for a day, without a line for each."""
+    if len(parts) == 1:  # as of most days
+        return line_of(key, parts[0])
     return Line(
         key,
         sum(part.turns for part in parts),

@@ -12,7 +12,7 @@ from acp_proxy.report import Line, Report
 from acp_proxy.text.times import milliseconds, rfc3339_or_none
 
 # orjson writes these as they are, and a terminal would obey some of them.
-_CONTROLS = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_CONTROLS = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]"  # a pattern that is made when it is needed
 
 
 def as_json(report: Report) -> Iterator[str]:
@@ -57,7 +57,7 @@ def without_controls(json: str) -> str:
     """The same JSON, with escapes for what controls a terminal or turns the direction of writing."""
     if json.isascii() and "\x7f" not in json:
         return json
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+    return re.sub(_CONTROLS, lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def described(line: Line) -> dict[str, Any]:

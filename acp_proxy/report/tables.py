@@ -18,7 +18,7 @@ AT_ONCE = 5000  # lines of a table that are in memory
 
 
 def plain(report: Report) -> Iterator[str]:
-    parts = _parts(report)
+    parts = parts_of(report)
     return table.plain_parts(next(parts), parts, _notes(report))
 
 
@@ -28,7 +28,7 @@ def coloured(report: Report, width: int, environ: Mapping[str, str]) -> Iterator
     return table.coloured_parts(next(parts), parts, _notes(report), width, environ)
 
 
-def parts_of(report: Report, *, but: str) -> Iterator[Part]:
+def parts_of(report: Report, *, but: str | None = None) -> Iterator[Part]:
     """The same without bars, and without the column of that title."""
     lines = iter(report.lines)
     some = list(islice(lines, AT_ONCE))

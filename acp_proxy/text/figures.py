@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from acp_proxy.core.money import NANO, Money, amount_text, rounded
 
 AT_LEAST = "≥ "
+_LEAST = "≥"  # of what is not ASCII the one that many figures have; one column wide
 _AS_EMOJI = "\ufe0f"
 _ESCAPES = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -64,15 +66,19 @@ def cost_text(costs: Sequence[Money], decimals: int = 4, *, at_least: bool = Fal
     """
     if not costs:
         return "?" if at_least else "-"
-    amounts = " + ".join(
-        _amount(cost, decimals, column=column) for cost in sorted(costs, key=lambda cost: cost.currency)
-    )
+    some = costs if len(costs) == 1 else sorted(costs, key=lambda cost: cost.currency)
+    amounts = " + ".join([_amount(cost, decimals, column=column) for cost in some])
     return f"{AT_LEAST if at_least else ''}{amounts}"
 
 
 def _amount(cost: Money, decimals: int, *, column: bool) -> str:
     """The currency may be whatever an agent calls it."""
-    return amount_text(Money(cost.nano, clean(cost.currency)[:12]), decimals, column=column)
+    return amount_text(Money(cost.nano, _currency(cost.currency)), decimals, column=column)
+
+
+@lru_cache(maxsize=64)  # few, in many lines
+def _currency(name: str) -> str:
+    return clean(name)[:12]
 
 
 def context_level(used: int, size: int) -> str:
@@ -87,7 +93,7 @@ def context_level(used: int, size: int) -> str:
 
 def width_of(text: str) -> int:
     """Columns of a terminal."""
-    if text.isascii():
+    if text.isascii() or text.replace(_LEAST, "").isascii():
         return len(text)
     from unicodedata import category, east_asian_width  # a library of its own, for what most tables do not have
 
@@ -142,6 +148,8 @@ def _without_middle(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
+    if text.isascii():
+        return text.rjust(width) if right else text.ljust(width)
     space = " " * (width - width_of(text))
     return space + text if right else text + space
 

@@ -59,10 +59,11 @@ def plain_parts(first: Part, more: Iterable[Part], notes: Sequence[str]) -> Iter
     """A table of which only a part is in memory: the first one says how wide columns are; longer cells stick out."""
     columns = first.columns
     shape = list(zip(_widths(columns), [column.right for column in columns], strict=True))
-    yield _aligned([_titles(columns)], shape)
+    yield _aligned([[title] for title in _titles(columns)], shape)
     for part in chain([first], more):
-        yield _aligned(zip(*(column.cells for column in part.columns), strict=True), shape)
-    yield _aligned(_totals(columns), shape)
+        yield _aligned([column.cells for column in part.columns], shape)
+    for total in _totals(columns):
+        yield _aligned([[cell] for cell in total], shape)
     yield "".join(f"{note}\n" for note in (["", *notes] if notes else []))
 
 
@@ -124,15 +125,24 @@ def _totals(columns: Sequence[Column]) -> list[list[str]]:
     return [totals] if any(totals) else []
 
 
-def _aligned(rows: Iterable[Sequence[str]], shape: Sequence[tuple[int, bool]]) -> str:
-    padding = (
-        (padded(cell, wide, right=right) for cell, (wide, right) in zip(row, shape, strict=True)) for row in rows
-    )
-    return "".join(f"{_GAP.join(cells).rstrip()}\n" for cells in padding)
+def _aligned(columns: Iterable[Sequence[str]], shape: Sequence[tuple[int, bool]]) -> str:
+    """Lines of the cells of columns; of a column at a time, for a report has thousands of cells."""
+    padding = [_padded(cells, wide, right=right) for cells, (wide, right) in zip(columns, shape, strict=True)]
+    return "".join([f"{_GAP.join(cells).rstrip()}\n" for cells in zip(*padding, strict=True)])
+
+
+def _padded(cells: Sequence[str], width: int, *, right: bool) -> list[str]:
+    if all(map(str.isascii, cells)):
+        return [cell.rjust(width) for cell in cells] if right else [cell.ljust(width) for cell in cells]
+    return [padded(cell, width, right=right) for cell in cells]
 
 
 def _widths(columns: Sequence[Column]) -> list[int]:
-    return [max(map(width_of, (column.title, column.total, *column.cells))) for column in columns]
+    return [_widest((column.title, column.total, *column.cells)) for column in columns]
+
+
+def _widest(cells: Sequence[str]) -> int:
+    return max(map(len if all(map(str.isascii, cells)) else width_of, cells))
 
 
 def _row(cells: Sequence[str], shape: Sequence[tuple[int, bool]]) -> str:
