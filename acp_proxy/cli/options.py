@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -132,7 +131,11 @@ def _scope(text: str) -> tuple[str, str]:
 def width() -> int | None:
     """The terminal's width, None if stdout is no terminal."""
     in_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    return shutil.get_terminal_size().columns if in_terminal else None
+    if not in_terminal:
+        return None
+    import shutil  # and with it what unpacks archives
+
+    return shutil.get_terminal_size().columns
 
 
 @contextmanager

@@ -9,11 +9,23 @@ from typing import Any, NoReturn
 from acp_proxy.system.errors import UsageError
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Asks how wide the terminal is when there is help to show, and not with each option that is added."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=80)
+
+    def format_help(self) -> str:
+        asked = argparse.HelpFormatter(self._prog)
+        self._width, self._max_help_position = asked._width, asked._max_help_position
+        return super().format_help()
+
+
 class Parser(argparse.ArgumentParser):
     """Takes no abbreviations: an option added later must not change a script."""
 
     def __init__(self, prog: str, **options: Any) -> None:
-        super().__init__(prog, allow_abbrev=False, **options)
+        super().__init__(prog, allow_abbrev=False, formatter_class=_Formatter, **options)
         self.describe: Callable[[Parser], None] | None = None  # adds the options, once something is parsed
         self._asked: Sequence[str] = ()  # the words that are being parsed
 
@@ -23,6 +35,12 @@ class Parser(argparse.ArgumentParser):
         if describe is not None:
             describe(self)
         return self
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """What stands before the name of a command or action, unless it is a value, needs no formatter."""
+        if not self._get_positional_actions():
+            options.setdefault("prog", self.prog)
+        return super().add_subparsers(**options)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self._in_our_words(message)}; see {self.prog} --help")

@@ -46,9 +46,9 @@ class TomlFile(Struct, frozen=True):
 
 def parsed(text: str) -> dict[str, Any]:
     """The table that TOML text is. Raises ValueError and RecursionError."""
-    import tomllib  # 5 ms or more, and most machines have no configuration file
+    from acp_proxy.system.lean_toml import toml  # most machines have no configuration file
 
-    return tomllib.loads(text.replace("\r\n", "\n"))
+    return toml().loads(text.replace("\r\n", "\n"))  # type: ignore[no-any-return]
 
 
 def read(path: Path) -> TomlFile:
@@ -109,10 +109,10 @@ def _key_of(line: str) -> tuple[str, ...]:
 
 def _path_of(statement: str) -> tuple[str, ...]:
     """The path that one TOML statement sets, () when it is none: `[a."b.c"]` and `a."b.c" = {}` are ("a", "b.c")."""
-    import tomllib
+    from acp_proxy.system.lean_toml import toml
 
     try:
-        value: Any = tomllib.loads(statement)
+        value: Any = toml().loads(statement)
     except (ValueError, RecursionError):
         return ()
     path: list[str] = []

@@ -35,7 +35,7 @@ LOCAL_FILE_SYSTEMS = frozenset(
     | {"aufs", "ecryptfs", "overlay", "overlayfs"}
     | {"fuse.bindfs", "fuse.encfs", "fuse.fuse-overlayfs", "fuse.gocryptfs"}
 )
-_TOLD_BY_MOUNT = re.compile(r".* on (/.*) \(([^(), ]+)(?:, [^()]*)?\)")  # macOS: `DEVICE on POINT (TYPE, FLAG...)`
+_TOLD_BY_MOUNT = r".* on (/.*) \(([^(), ]+)(?:, [^()]*)?\)"  # macOS: `DEVICE on POINT (TYPE, FLAG...)`
 
 
 def sqlite_path(url: str) -> Path:
@@ -124,7 +124,7 @@ def foreign_file_system(path: Path, mounts: str | None = None) -> str | None:
     """
     best, kind = "", ""
     for line in (_mounts() if mounts is None else mounts).splitlines():
-        if told := _TOLD_BY_MOUNT.fullmatch(line):
+        if line.endswith(")") and (told := re.fullmatch(_TOLD_BY_MOUNT, line)):
             point, found = told.groups()
         else:
             _, point, found, *_ = (*map(_unescaped, line.split(" ")), "", "", "")

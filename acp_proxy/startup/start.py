@@ -28,6 +28,7 @@ VALUED = (*COMMON, "--agent", "--user", "--team", "--project", "--budget", "--lo
 FLAGS = ("--no-summary",)
 HELP = ("-h", "--help")
 CHECKED = ("config", "ledger", "budget", "log_level")  # any may be wrong, and then no agent is started
+ONLY_LOOK = ("report", "budget", "session")  # commands in which msgspec meets neither a UUID nor a Decimal
 ADMIN_FILE = "/etc/acp-proxy/config.toml"
 
 
@@ -217,11 +218,13 @@ def _command(argv: Sequence[str]) -> int:
     import gc
 
     gc.disable()  # what is imported stays: looking through it again and again takes 5 ms
-    from acp_proxy.startup.lean_imports import import_leanly
+    from acp_proxy.startup.lean_imports import import_argparse, import_leanly
 
-    import_leanly()
+    import_leanly(only_to_look=argv[0] in ONLY_LOOK if argv else False)
+    import_argparse()
     from acp_proxy.cli import main as command
 
+    gc.freeze()  # what answers make is looked through, and nothing that is here already
     gc.enable()
     status = command(list(argv))
     if "threading" in sys.modules and sys.modules["threading"].active_count() > 1:

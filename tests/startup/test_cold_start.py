@@ -79,6 +79,12 @@ def test_a_status_takes_along_nothing_that_others_import_for_functions_that_nobo
     assert imported(home, "status") & taken_along == set()
 
 
+@pytest.mark.parametrize("command", ["report", "budget list"])
+def test_a_command_takes_along_no_translations_and_no_archives(home: Path, command: str) -> None:
+    taken_along = {"gettext", "locale", "shutil", "lzma", "string", "decimal", "uuid", "copy"}
+    assert imported(home, *command.split()) & taken_along == set()
+
+
 def test_who_needs_what_was_not_taken_along_gets_it() -> None:
     code = """
 from acp_proxy.startup.lean_imports import import_leanly

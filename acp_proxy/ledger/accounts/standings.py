@@ -6,7 +6,6 @@ Spend comes from kept sums (balances), or for accounts without one from totals a
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from copy import copy
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -101,6 +100,8 @@ class Question:
 
     def with_kept(self, found: Found) -> Question:
         """The same question, by the sums that were found alone; other accounts are added up."""
+        from copy import copy  # on PostgreSQL alone
+
         other = copy(self)
         other.asked, other.number_kept = self._asked(found.kept), len(found.kept)
         return other
