@@ -10,9 +10,12 @@ import fcntl
 import os
 import struct
 import time
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
+from typing import BinaryIO
 from zlib import crc32
 
 import msgspec
@@ -103,7 +106,7 @@ class Kept:
     def tail(self) -> list[Write]:
         """The writes since the last one that had rows, with that one; all where none had."""
         tail, number = list[Write](), 0
-        for write in map(_write, reversed(self._records())):
+        for write in map(_write, self._from_the_end()):
             if write is None or write.number > self.last:
                 continue
             if write.number < number:
@@ -150,8 +153,18 @@ class Kept:
         os.pwrite(self._descriptor, _head(self.writer, self.last, self.given_up), 0)
 
     def _records(self) -> list[bytes]:
-        size = os.fstat(self._descriptor).st_size - self._start
-        return list(_records(os.pread(self._descriptor, size, self._start)))
+        return list(self._read())
+
+    def _from_the_end(self) -> Iterator[bytes]:
+        """They are never in memory together."""
+        ends = array("Q", accumulate(map(len, self._read()), initial=self._start))
+        for number in range(len(ends) - 1, 0, -1):
+            yield os.pread(self._descriptor, ends[number] - ends[number - 1], ends[number - 1])
+
+    def _read(self) -> Iterator[bytes]:
+        with open(self._descriptor, "rb", closefd=False) as file:
+            file.seek(self._start)
+            yield from _records(file)
 
 
 def take(directory: Path, writer: Writer) -> Kept:
@@ -226,15 +239,13 @@ def _framed(write: Write) -> bytes:
     return _RECORD.pack(len(data), crc32(data)) + data
 
 
-def _records(data: bytes) -> Iterator[bytes]:
+def _records(file: BinaryIO) -> Iterator[bytes]:
     """Whole ones, framed as they are, up to the first that is torn."""
-    offset = 0
-    while offset + _RECORD.size <= len(data):
-        length, crc = _RECORD.unpack_from(data, offset)
-        start, offset = offset, offset + _RECORD.size + length
-        if not length or offset > len(data) or crc32(data[start + _RECORD.size : offset]) != crc:
+    while len(head := file.read(_RECORD.size)) == _RECORD.size:
+        length, crc = _RECORD.unpack(head)
+        if not 0 < length <= LARGEST or len(data := file.read(length)) < length or crc32(data) != crc:
             return
-        yield data[start:offset]
+        yield head + data
 
 
 def _write(record: bytes) -> Write | None:

@@ -121,3 +121,18 @@ def test_a_file_that_cannot_be_read_is_left_alone(tmp_path: Path, content: bytes
     with closing(taken(tmp_path)) as file:
         assert file.writer.id == "first"
     assert (tmp_path / "a.kept").read_bytes() == content
+
+
+def test_the_tail_is_the_last_call_with_rows_and_what_came_after_it(tmp_path: Path) -> None:
+    with closing(taken(tmp_path)) as file:
+        assert file.tail() == []
+        number = file.number()
+        file.add(number, [Write(number, released=("default", "0"))])
+        assert [each.released for each in file.tail()] == [("default", "0")]
+        add(file, "1", "2")
+        add(file, "3", "4")
+        number = file.number()
+        file.add(number, [Write(number, released=("default", "5"))])
+        assert [each.row.entry.id if each.row else "released" for each in file.tail()] == ["3", "4", "released"]
+    with closing(taken(tmp_path, "second")) as file:
+        assert len(file.tail()) == 3
