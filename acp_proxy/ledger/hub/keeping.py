@@ -7,9 +7,10 @@ the last rows has all that came before; where it lacks them, all of the file tha
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from acp_proxy.ledger.journal.kept import Kept, Write, Writer, left, take
 from acp_proxy.ledger.journal.recovery import append_all
 
 _MOST = 100  # incarnations that are remembered
+_BETWEEN = 60.0  # seconds until the same files of processes that are gone are looked at again
 
 
 class Keeping:
@@ -36,6 +38,8 @@ class Keeping:
         self._place: Place | None = None
         self._found: set[str] = set()  # incarnations that have what is kept
         self._told = False
+        self._looked_at = frozenset[tuple[Path, int]]()  # files of processes that are gone
+        self._looks_again = 0.0  # by `time.monotonic`
 
     @property
     def fails_over(self) -> bool:
@@ -84,16 +88,30 @@ class Keeping:
     def restore_left(self) -> None:
         """Send again what the ledger lacks of processes that are gone. Raises LedgerUnavailableError."""
         with left(self._journals, self._url) as files:
-            if not files:
+            there = frozenset((kept.path, kept.last) for kept in files)
+            if not files or (there == self._looked_at and time.monotonic() < self._looks_again):
                 return
             try:
-                place = self._place = self._place or self._ask([]).place
-                if own := [kept for kept in files if place is not None and _is_of(kept, place)]:
-                    self._restore(own)
+                self._restore_own(files)
             except LedgerUnavailableError:
                 raise
             except LedgerError:  # nobody has signed in, or it is a hub of an earlier version
                 return
+            self._looked_at, self._looks_again = there, time.monotonic() + _BETWEEN
+
+    def _restore_own(self, files: Sequence[Kept]) -> None:
+        """With one question where all files are of one user, as they mostly are: whose they are the answer says."""
+        tails = [kept.tail() for kept in files]
+        asked = _ids(chain.from_iterable(tails)) if len(set(map(_whose, files))) == 1 else []
+        found = self._ask(asked[: wire.MOST_ROWS])
+        place = self._place = found.place
+        own = [each for each in zip(files, tails, strict=True) if place is not None and _is_of(each[0], place)]
+        if not own:
+            return
+        wanted = _ids(chain.from_iterable(tail for _, tail in own))
+        missing = set(found.ids) if wanted == asked[: wire.MOST_ROWS] else self._missing(wanted)
+        for kept, tail in own:
+            self._restore_one(kept, tail, missing)
 
     def close(self) -> None:
         if self._kept is not None:
@@ -101,9 +119,10 @@ class Keeping:
             self._kept = None
 
     def _lacked(self, kept: Kept) -> bool:
-        """As `_restore`. What is wrong with that alone must not keep rows from coming after it."""
+        """As `_restore_one`. What is wrong with that alone must not keep rows from coming after it."""
         try:
-            return self._restore([kept])
+            tail = kept.tail()
+            return self._restore_one(kept, tail, self._missing(_ids(tail)))
         except (LedgerUnavailableError, LedgerForbiddenError):
             raise
         except LedgerError as error:
@@ -137,13 +156,8 @@ class Keeping:
             found.update(self._ask(ids[start : start + wire.MOST_ROWS]).ids)
         return found
 
-    def _restore(self, files: Sequence[Kept]) -> bool:
-        """Whether something was missing."""
-        tails = [kept.tail() for kept in files]
-        missing = self._missing([write.row.entry.id for tail in tails for write in tail if write.row])
-        return sum(self._restore_one(*each, missing) for each in zip(files, tails, strict=True)) > 0
-
     def _restore_one(self, kept: Kept, tail: Sequence[Write], missing: set[str]) -> bool:
+        """Whether something was lost, which was sent again."""
         if any(write.row and write.row.entry.id in missing for write in tail):
             writes, lost_until = self._lost(kept)
             return self._send(writes, lost_until)
@@ -157,7 +171,7 @@ class Keeping:
     def _lost(self, kept: Kept) -> tuple[list[Write], int | None]:
         """All that is not there, in its order, and until when what is not there is kept no more."""
         writes = kept.since(0)
-        missing = self._missing([write.row.entry.id for write in writes if write.row])
+        missing = self._missing(_ids(writes))
         there = 0  # the last of the writes that is there, before the first that is not
         for write in writes:
             if write.row is None:
@@ -214,7 +228,14 @@ class _Again:
         return appended.new
 
 
+def _ids(writes: Iterable[Write]) -> list[str]:
+    return [write.row.entry.id for write in writes if write.row]
+
+
+def _whose(kept: Kept) -> tuple[str, str, str]:
+    return kept.writer.identity, kept.writer.organisation, kept.writer.user
+
+
 def _is_of(kept: Kept, place: Place) -> bool:
     """Whether it has what this user had acknowledged of that ledger."""
-    writer = kept.writer
-    return (writer.identity, writer.organisation, writer.user) == (place.ledger, place.organisation, place.user)
+    return _whose(kept) == (place.ledger, place.organisation, place.user)

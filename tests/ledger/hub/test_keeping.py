@@ -8,18 +8,26 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.doctor.servers import server_findings
+from acp_proxy.hub import api
+from acp_proxy.hub.api import restoring
+from acp_proxy.hub.api.desk import Desk
 from acp_proxy.hub.identity import Identity
 from acp_proxy.hub.store import Store
 from acp_proxy.ledger import OpenTurn, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY
+from acp_proxy.ledger.hub import wire
 from acp_proxy.ledger.hub.ledger import HubLedger
+from acp_proxy.ledger.hub.place import Place
 from acp_proxy.ledger.journal import kept
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.system.decoding import json_decoder
 from harness import hub
 from harness.ports import free_port
 from harness.postgres import Server, name_of
@@ -386,6 +394,84 @@ def test_a_hub_that_was_started_anew_has_all_and_is_sent_nothing(
     assert here.ids() == ["1", "2"]
     assert ledger.restored("default").last is None
     assert warnings.events == []
+
+
+@pytest.fixture
+def earlier(here: HubHere, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From then on the hub is one that says of nothing where it is kept."""
+
+    def earlier() -> None:
+        here.stop()
+        known = [answer for answer in api.ANSWERS if answer not in restoring.ANSWERS]
+        monkeypatch.setattr(api, "ANSWERS", known)
+        monkeypatch.setattr(Desk, "place", lambda _: None)
+        here.start()
+
+    return earlier
+
+
+def test_a_hub_of_an_earlier_version_is_sent_rows_as_before(
+    here: HubHere, proxy: Proxy, warnings: Warnings, earlier: Callable[[], None]
+) -> None:
+    first = proxy()
+    first.append([row(id="1")])
+    first.close()
+    earlier()
+    ledger = proxy()
+    ledger.settle_dead(NOON)
+    before = told_in_part(id="2")
+    ledger.append([before])
+    assert hold(ledger, "3") > 0
+    ledger.release("default", "3")
+    assert ledger.correct(before, completed(before), NOON)
+    assert sorted(here.ids()) == ["1", "2"]
+    assert (ledger.restored("default").last, ledger.fails_over, ledger.is_sure()) == (None, False, True)
+    assert warnings.events == []
+
+
+def test_what_is_lost_while_an_earlier_hub_answers_is_sent_again_by_the_next_one(
+    here: HubHere, backup: Backup, proxy: Proxy, earlier: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = proxy()
+    backup.make()
+    ledger.append([row(id="1")])
+    earlier()
+    backup.restore()
+    ledger.append([row(id="2")])
+    assert here.ids() == ["2"]
+    here.stop()
+    monkeypatch.undo()
+    here.start()
+    ledger.append([row(id="3")])
+    assert here.ids() == ["1", "2", "3"]
+
+
+class AppendedBefore(Struct):
+    """What an earlier proxy knew of an answer."""
+
+    new: int
+    refused: list[Any] = []
+
+
+def test_a_proxy_of_an_earlier_version_reads_what_it_knows(proxy: Proxy) -> None:
+    answer = wire.Appended(1, [], Place("ledger", "default", "alice", "now"))
+    assert json_decoder(AppendedBefore).decode(msgspec.json.encode(answer)).new == 1
+
+
+def test_files_of_processes_that_are_gone_are_looked_at_once_a_minute(
+    here: HubHere, backup: Backup, proxy: Proxy
+) -> None:
+    """A server that shows the ledger looks for dead processes every few seconds."""
+    ledger, serving = proxy(), proxy()
+    backup.make()
+    ledger.append([row(id="1")])
+    ledger.close()
+    serving.settle_dead(NOON)
+    backup.restore()
+    serving.settle_dead(NOON)
+    assert here.ids() == []
+    proxy().settle_dead(NOON)
+    assert here.ids() == ["1"]
 
 
 def test_rows_that_are_moved_are_kept_by_nobody(here: HubHere, proxy: Proxy, tmp_path: Path) -> None:
