@@ -20,7 +20,8 @@ from acp_proxy.ledger.places import journal_directories
 from acp_proxy.report import formats, report
 from acp_proxy.text.times import UTC_ZONE
 from harness.recordings import CONTINUES, TRANSCRIPTS, truth_of
-from tests.replay import Replay, play, recorded
+from tests.replay import Replay, play
+from tests.replayed_end import recorded
 
 SCHEMAS = Path(__file__).parent / "schema"
 COMMAND = [str(Path(sys.executable).parent / "acp-proxy")]

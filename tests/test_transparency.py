@@ -25,7 +25,7 @@ from acp_proxy.log import Log
 from acp_proxy.wiring import wired
 from harness.recordings import TRANSCRIPTS
 from tests.ends import Wire
-from tests.replay import recorded
+from tests.replayed_end import recorded
 
 RECORDINGS = sorted(TRANSCRIPTS.glob("*/*.jsonl"))
 CONFIG = """

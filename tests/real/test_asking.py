@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import sys
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acp import schema, text_block
-from acp.client.connection import ClientSideConnection
 
 from acp_proxy.core.budget.requests import Decision
 from acp_proxy.core.windows import DAY
@@ -21,7 +18,6 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.hub.ledger import HubLedger
 from acp_proxy.ledger.hub.policy import Changes
 from harness import hub
-from tests.real.clients.sdk_client import EverythingClient, talk
 
 PEOPLE = {
     "root": Identity("root", "default", None, "administrator"),
@@ -29,18 +25,6 @@ PEOPLE = {
     "bob": Identity("bob", "default", "core", "lead", ("core",)),
 }
 DAILY = {"window": "day", "per": "user", "limit": {"turns": 1}}
-
-
-class FillsIn(EverythingClient):
-    """Sends a form with what its user would write."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[tuple[str, Any]] = []
-
-    async def create_elicitation(self, message: str, mode: Any, **params: Any) -> schema.AcceptElicitationResponse:
-        self.asked.append((message, mode))
-        return schema.AcceptElicitationResponse(action="accept", content={"amount": 2, "reason": "release night"})
 
 
 @pytest.fixture
@@ -52,6 +36,8 @@ def url(tmp_path: Path) -> Any:
 async def test_a_developer_asks_in_the_editor_and_goes_on_in_the_same_session(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from tests.real.clients.sdk_forms import FillsIn, four_prompts  # a tenth of what collecting all tests takes
+
     def at_hub(who: str) -> HubLedger:
         monkeypatch.setenv("ACP_PROXY_HUB_TOKEN", who)
         opened = open_ledger(url, journals=())
@@ -72,17 +58,7 @@ async def test_a_developer_asks_in_the_editor_and_goes_on_in_the_same_session(
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "ACP_PROXY_HUB_TOKEN": "ann", "LOGNAME": "any"}
     environment["ACP_PROXY_LEDGER__ADMISSION_TIMEOUT"] = "20s"
     client = FillsIn()
-
-    async def play(connection: ClientSideConnection, client: FillsIn) -> None:
-        forms = schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities())
-        await connection.initialize(1, schema.ClientCapabilities(elicitation=forms))
-        session = (await connection.new_session("/", mcp_servers=[])).session_id
-        for then in (None, None, approve, None):
-            await connection.prompt(session, [text_block("go")])
-            if then is not None:
-                await asyncio.to_thread(then)
-
-    told = await talk(command, environment, play, client)
+    told = await four_prompts(command, environment, client, after_the_third=approve)
     ((message, mode),) = client.asked
     assert message.startswith(
         'Not sent to the agent: budget "daily" (user ann) has too little left. Used: 1 of 1 turns.'
