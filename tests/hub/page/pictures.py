@@ -22,7 +22,7 @@ from acp_proxy.ledger.hub.policy import Changes, Document
 from acp_proxy.policy import changed
 from tests.hub.page.house import Hub
 from tests.serve.page import weeks
-from tests.serve.page.browser import chromium
+from tests.serve.page.browser import WHOLE, chromium
 from tests.serve.page.pictures import afternoon
 
 TEAM = (("alice", "core"), ("bea", "core"), ("chris", "web"), ("dana", "web"))
@@ -41,7 +41,7 @@ PICTURES: tuple[tuple[str, Role, str, str, str, str], ...] = (  # file, role, us
 
 def main(directory: Path) -> int:
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="see-hub-") as temporary, chromium() as browser:
+    with tempfile.TemporaryDirectory(prefix="see-hub-") as temporary, chromium(WHOLE) as browser:
         ledger = f"sqlite:///{temporary}/ledger.db"
         with closing(open_ledger(ledger, journals=())) as opened:
             opened.append(list(_of_all(weeks.rows(time.time_ns()))))

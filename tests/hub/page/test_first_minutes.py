@@ -14,7 +14,7 @@ from harness.openid import CLIENT, SECRET, Provider
 from harness.ports import free_port
 from tests.editor import PATIENT, Editor, proxy
 from tests.machine import COMMAND
-from tests.serve.page.browser import chromium
+from tests.serve.page.browser import WHOLE, chromium
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("chromium of the hub")]
 PATIENCE = 60_000  # ms on a busy machine
@@ -23,7 +23,7 @@ ACCOUNT = {"sub": "7", "email": "bea@example.com", "email_verified": True, "grou
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with chromium() as browser:
+    with chromium(WHOLE) as browser:
         yield browser
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from tests.serve.house import Home
 from tests.serve.page import weeks
-from tests.serve.page.browser import chromium
+from tests.serve.page.browser import launched
 
 # Neither the server's nor that of the times in the ledger.
 ZONES = ("America/Los_Angeles", "Asia/Kolkata", "Pacific/Auckland")
@@ -28,8 +28,14 @@ expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with launched(playwright) as browser:
         yield browser
 
 

@@ -23,7 +23,7 @@ from acp_proxy.ledger.places import journal_directories
 from harness.rows import row
 from tests.serve.house import Home
 from tests.serve.page import weeks
-from tests.serve.page.browser import chromium
+from tests.serve.page.browser import WHOLE, chromium
 
 ZONES = (
     "UTC",
@@ -40,7 +40,7 @@ SECOND = 10**9
 
 def main(directory: Path) -> int:
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="see-page-") as temporary, chromium() as browser:
+    with tempfile.TemporaryDirectory(prefix="see-page-") as temporary, chromium(WHOLE) as browser:
         empty, home = (Home(Path(temporary) / name) for name in ("empty", "home"))
         for each in (empty, home):
             each.path.mkdir()

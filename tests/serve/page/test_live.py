@@ -1,4 +1,4 @@
-"""While a turn runs the page shows it, with a clock; when it has ended its row is in the figures."""
+"""In a whole Chromium: while a turn runs the page shows it, with a clock; when it ends its row is in the figures."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 import re
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Playwright, expect
 
 from harness.rows import ALICE, BOB
 from harness.rows import row as ledger_row
 from tests.agents.client import line, python, running, send, send_and_close
 from tests.serve.house import Home
+from tests.serve.page.browser import WHOLE, launched
 from tests.serve.page.conftest import Open
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page-use")]
@@ -37,6 +39,12 @@ for line in sys.stdin:
             say(id=id, result={"stopReason": "end_turn", "usage": usage})
 """
 COMMAND = (sys.executable, "-m", "acp_proxy", "run", "--no-summary", "--project", "shop", "--", *python(AGENT))
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with launched(playwright, WHOLE) as browser:
+        yield browser
 
 
 def test_a_running_turn_comes_and_goes(empty_home: Home, open_page: Open) -> None:
