@@ -53,7 +53,10 @@ ROOMS = (
     Room(
         "values of core",
         (_CORE,),
-        tuple(f"tests/core/{each.name}" for each in sorted(_TESTS_OF_CORE.glob("test_*.py"))),
+        (
+            *(f"tests/core/{each.name}" for each in sorted(_TESTS_OF_CORE.glob("test_*.py"))),
+            "tests/core/conversation/test_tool_times.py",
+        ),
         options=("--deselect", "tests/core/test_recordings.py"),  # of the meter
         without=tuple(
             f"{_CORE}/{each}" for each in ("acp", "agents", "budget", "conversation", "jsonrpc.py", "meter", "wire")

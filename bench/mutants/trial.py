@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 
 from bench.mutants.changes import Mutant, mutants
-from bench.mutants.patching import patch
+from bench.mutants.patching import forget, patch
 
 ROOT = Path(__file__).parents[2]
 _LIVES, _DIES, _UNTRIED = 0, 1, 3
@@ -173,15 +173,15 @@ class Trial:
 
     def _chosen(self, file: str, path: Path, mutant: Mutant) -> list[int]:
         reached = set[int]().union(*(self._by_line.get((str(path), line), set()) for line in mutant.lines))
-        if not mutant.scope or not mutant.scope.rpartition(".")[2][:1].islower():  # a constant: of the whole module
-            reached = {
-                number for (name, _), numbers in self._by_line.items() if name == str(path) for number in numbers
-            }
-            reached = reached or set(range(len(self._seconds)))  # a module of constants alone: no line of it runs
+        near = reached
+        if not mutant.scope or not mutant.scope.rpartition(".")[2][:1].islower():
+            # A constant, or the default of a field: any test may notice, those first that run some line of the module.
+            reached = set(range(len(self._seconds)))
+            near = {number for (name, _), numbers in self._by_line.items() if name == str(path) for number in numbers}
 
         def worth(number: int) -> float:
             found = self._found[file, "", number] + 5 * self._found[file, mutant.scope, number]
-            return (found + 0.1) / (self._seconds[number] + 0.02)
+            return (found + 0.1) * (5 if number in near else 1) / (self._seconds[number] + 0.02)
 
         chosen, seconds = list[int](), 0.0
         for number in sorted(reached, key=lambda each: (-worth(each), each)):
@@ -213,6 +213,7 @@ class Trial:
                 os._exit(_UNTRIED)
         except Exception:  # what cannot even be imported
             os._exit(2)
+        forget()
         for number in chosen:
             self._running = number
             signal.setitimer(signal.ITIMER_PROF, _PATIENCE + 3 * self._seconds[number])

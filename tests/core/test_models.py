@@ -131,6 +131,7 @@ def test_an_id_stands_for_one_row(reported: str, row: str) -> None:
         "openai-codex:gpt-5.5",
         "gpt-5.5:latest",
         "mistral:7b",
+        "openai/weird:high",
         "openai/claude-opus-5-5",
         "amazon-bedrock/claude-sonnet-4-5",
         "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123",
@@ -209,6 +210,16 @@ def test_the_name_of_a_labs_row_has_two_parts_and_that_of_a_gateways_row_one() -
         None,
         "openrouter/anthropic/claude-opus-5-5",
     )
+
+
+def test_a_row_has_one_spelling_and_may_be_said_without_its_lab() -> None:
+    assert models.canonical("Anthropic/Claude-Opus-5.5") == "anthropic/claude-opus-5-5"
+    assert models.canonical("OpenAI/GPT-5.5") == "openai/gpt-5.5"
+    assert models.without_lab("OpenAI/GPT-5.5") == "gpt-5.5"
+    assert models.without_lab("x-ai/grok-5") == "grok-5"
+    assert models.without_lab("openrouter/anthropic/claude-opus-5.5") == "openrouter/anthropic/claude-opus-5-5"
+    for name in ("gpt-5.5", "openai"):
+        assert models.without_lab(name) == name
 
 
 def test_only_1m_hints_at_a_window() -> None:

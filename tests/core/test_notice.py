@@ -8,12 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget.plan_limits import PlanBudget, PlanStanding
+from acp_proxy.core.budget.requests import Wish
 from acp_proxy.core.entry import Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.notice import (
     Notice,
     a_test,
     ledger_is,
+    more_asked,
     plan_reached,
     refused,
     refused_by_plan,
@@ -22,6 +24,7 @@ from acp_proxy.core.notice import (
     unpriced,
 )
 from acp_proxy.core.plans import FULL, PlanState, PlanWindow
+from acp_proxy.core.scope import Scope
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY, HOUR
 from harness.rows import row
@@ -62,6 +65,40 @@ def test_a_budget_of_each_turn_is_one_of_each_day_here() -> None:
     first, second = (replace(standing(of), account=account(of, turn=turn)) for turn in ("t1", "t2"))
     assert refused(first, ALICE, "m", NOW).id == refused(second, ALICE, "m", NOW + 1).id
     assert refused(first, ALICE, "m", NOW).id != refused(second, ALICE, "m", NOW + DAY).id
+
+
+def test_of_budgets_of_each_turn_each_user_and_each_owner_has_their_own() -> None:
+    each = budget(window="turn", per="user")
+    subjects = (SUBJECT, replace(SUBJECT, user="bob"))
+    of = [replace(standing(each), account=account(each, subject)) for subject in subjects]
+    for owner in ("carol", "dave"):
+        own = budget(window="turn", scope=Scope(user=(owner,)))
+        of.append(replace(standing(each), account=account(own, replace(SUBJECT, user=owner))))
+    assert len({threshold_reached(one, 80, NOW).id for one in of}) == 4
+
+
+def test_who_asks_for_more_says_for_what_and_why() -> None:
+    wish = Wish("w1", "user", "daily", "user", "alice\ud800", 5, "USD", "a release")
+    notice = more_asked("acme", "alice", None, wish, "https://hub/requests/w1", NOW)
+    assert notice == Notice(
+        notice.id,
+        "request",
+        "acme",
+        NOW,
+        budget="daily",
+        layer="user",
+        per="user",
+        value="alice?",
+        unit="USD",
+        user="alice",
+        request="w1",
+        amount=5,
+        why="a release",
+        link="https://hub/requests/w1",
+    )
+    assert more_asked("acme", "bob", "core", wish, None, NOW + 1).id == notice.id
+    assert more_asked("acme", "alice", None, replace(wish, id="w2"), None, NOW).id != notice.id
+    assert len(notice.id) == 32
 
 
 def test_refusals_and_stops_are_told_apart_by_user_and_reason() -> None:

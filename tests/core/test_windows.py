@@ -313,3 +313,5 @@ def test_times_are_nanoseconds_since_1970() -> None:
     at = 1_795_294_800_000_000_000  # 2026-11-21T21:00Z
     assert Window("day").bounds(at, UTC) == Bounds(1_795_219_200_000_000_000, 1_795_305_600_000_000_000)
     assert Window("rolling", 24).bounds(at, UTC) == Bounds(1_795_208_400_000_000_000, 1_795_298_400_000_000_000)
+    later = Window("rolling", 1).bounds(at + 1, UTC)
+    assert later == Bounds(1_795_291_200_000_000_001, 1_795_299_300_000_000_000)
