@@ -38,6 +38,7 @@ ROOMS = (
             "tests/ledger/test_budgets.py",
             "tests/ledger/test_together.py",
             "tests/hub/test_lending.py",
+            "tests/hub/test_lease_ends.py",
         ),
         options=("-k", "not repeatable and not serializable and not pgbouncer and not [hub and not -hub]"),
     ),

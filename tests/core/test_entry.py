@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -37,13 +37,15 @@ def test_a_row_used_and_cost_what_its_models_did(of: tuple[UsageLine, ...]) -> N
     assert {cost.currency: cost.nano for cost in turn.costs} == dict(spent)
 
 
+PRICED, UNPRICED = UsageLine("opus", Usage(1), Money(1, "USD")), UsageLine("opus", Usage(1))
+
+
 @given(lines, st.sampled_from(COST_SOURCES))
+@example((PRICED, UNPRICED), "computed")
+@example((PRICED, PRICED, UNPRICED), "computed")
 def test_a_row_is_unpriced_where_a_model_has_tokens_and_no_cost(of: tuple[UsageLine, ...], source: CostSource) -> None:
     missing = any(each.cost is None and each.usage.total > 0 for each in of)
     assert entry(*of, cost_source=source).unpriced is (missing and source != "parent")
-
-
-PRICED, UNPRICED = UsageLine("opus", Usage(1), Money(1, "USD")), UsageLine("opus", Usage(1))
 
 
 @pytest.mark.parametrize("cost_source", COST_SOURCES)

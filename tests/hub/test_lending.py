@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
+from threading import Barrier
 from typing import Any, cast
 
 import pytest
@@ -22,6 +24,7 @@ from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from harness.rows import ALICE, NOON, line, row
 from tests.core.accounts import budget, usd
+from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import ELSEWHERE, account, overshot
 
 TERMS = Terms(share=40, turns=3, hours=1, kept_days=1)
@@ -197,3 +200,26 @@ def test_a_lease_that_is_asked_for_again_is_lent_once(ledger: SqlLedger) -> None
     assert ledger.lend(turn, wants, TERMS, NOON) == ledger.lend(turn, wants, TERMS, NOON)
     (pool,) = ledger.standing([wants[0][0]], NOON)
     assert pool.held == usd("3")
+
+
+@ONE_AT_A_TIME
+def test_rows_that_come_at_one_moment_are_each_taken_out_of_their_lease(url: str, ledger: SqlLedger) -> None:
+    team = Team(ledger, "100 USD")
+    (pool, _) = team.accounts("laptop")
+    lent = ledger.lend(team._turn("laptop", "lease-shared"), [(pool, SIZE)], Terms(share=100, turns=40), NOON)
+    begun = Barrier(2, timeout=60)
+
+    def charge(number: int) -> None:
+        with closing(cast(SqlLedger, open_ledger(url, journals=()))) as own:
+            begun.wait()
+            for each in range(20):
+                made = row(line(cost="0.5"), id=f"turn {number} {each:02}", origin=team.origin("laptop"), at=NOON)
+                own.charge_leases([replace(made, lease="lease-shared")], NOON + DAY)
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(charge, range(2)))
+    (standing,) = ledger.standing([pool], NOON)
+    assert standing.held == lent[pool.key]  # of the lease, and of the rows that are on their way
+    ledger.give_back(team.organisation, "user of laptop", ["lease-shared"])
+    (standing,) = ledger.standing([pool], NOON)
+    assert standing.held == 40 * usd("0.5")
