@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Origin, SessionState
-from acp_proxy.core.events import ContextChanged, SessionInfoChanged, Turn, TurnEnded
+from acp_proxy.core.events import ContextChanged, ModelSelected, SessionInfoChanged, Turn, TurnEnded
 from acp_proxy.core.scope import Subject
 
 START = 10**18
@@ -63,6 +63,7 @@ def test_of_what_is_not_told_nothing_is_assumed() -> None:
     assert (SessionState().from_zero, SessionState().context_estimated) == (False, False)
     changed = ContextChanged(1, "s", SessionState())
     assert (changed.restored, changed.done) == (False, False)
+    assert not ModelSelected(1, "s", "opus").again
     told = SessionInfoChanged(1, "s", None, None, {})
     assert (told.cleared, told.titled) == (False, True)
 
