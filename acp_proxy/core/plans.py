@@ -56,7 +56,7 @@ class PlanState(Struct, frozen=True):
     def used(self, now: int) -> int | None:
         return None if self.is_over(now) else self.told.used
 
-    def reached(self, thresholds: Sequence[int] = THRESHOLDS) -> int | None:
+    def reached(self, thresholds: Sequence[int]) -> int | None:
         """The highest of these percents that it has reached."""
         used = self.told.used
         return None if used is None else max((each for each in thresholds if used * 100 >= each * FULL), default=None)

@@ -11,11 +11,12 @@ _KEPT = 200  # of one that is longer
 @lru_cache(maxsize=1024)  # of a row it is asked some ten times
 def booked(session: str) -> str:
     """The id itself, or where no ledger can keep it one that stands for it: its beginning, and a digest of it all."""
-    if len(session) <= _LONGEST and session.isprintable():
+    is_short = len(session) <= _LONGEST
+    if is_short and session.isprintable():
         return session
     from acp_proxy.core.acp.values import storable  # not for who only reads
     from acp_proxy.core.digest import digest
 
-    if len(session) <= _LONGEST and session == storable(session):
+    if is_short and session == storable(session):
         return session
     return f"{storable(session[:_KEPT])}…{digest(session.encode('utf-8', 'surrogatepass'), 8)}"

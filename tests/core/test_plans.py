@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from acp_proxy.core import plans
 from acp_proxy.core.plans import FULL, OVERAGE, PlanState, PlanWindow, billed_as, followed, is_news, length_of
 from acp_proxy.core.windows import DAY, HOUR, SECOND
 
@@ -89,7 +90,11 @@ def test_how_long_a_window_is_follows_from_its_name(name: str, length: int | Non
     [(None, None), (0, None), (749_999, None), (750_000, 75), (949_999, 90), (950_000, 95), (2 * FULL, 95)],
 )
 def test_the_highest_threshold_that_is_reached_counts(used: int | None, reached: int | None) -> None:
-    assert state(replace(WINDOW, used=used)).reached() == reached
+    assert state(replace(WINDOW, used=used)).reached((75, 95, 90)) == reached
+
+
+def test_people_are_told_at_three_quarters_and_twice_near_the_end() -> None:
+    assert plans.THRESHOLDS == (75, 90, 95)
 
 
 def test_news_are_a_hundredth_more_or_less_and_any_other_change() -> None:

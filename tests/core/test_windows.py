@@ -315,3 +315,28 @@ def test_times_are_nanoseconds_since_1970() -> None:
     assert Window("rolling", 24).bounds(at, UTC) == Bounds(1_795_208_400_000_000_000, 1_795_298_400_000_000_000)
     later = Window("rolling", 1).bounds(at + 1, UTC)
     assert later == Bounds(1_795_291_200_000_000_001, 1_795_299_300_000_000_000)
+
+
+class PutForward(tzinfo):
+    """UTC until an instant, from which on its clocks are so much ahead."""
+
+    def __init__(self, when: datetime, by: timedelta) -> None:
+        self._when, self._by = when, by
+
+    def utcoffset(self, local: datetime | None) -> timedelta:
+        assert local is not None
+        since = local.replace(tzinfo=None, fold=0) - self._when
+        return timedelta(0) if since < (timedelta(0) if local.fold else self._by) else self._by
+
+    def dst(self, local: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def fromutc(self, at: datetime) -> datetime:
+        return at if at.replace(tzinfo=None) < self._when else at + self._by
+
+
+@given(st.integers(1, 86_399), st.data())
+def test_a_day_whose_midnight_is_skipped_begins_when_the_clock_is_put_forward(by: int, data: st.DataObject) -> None:
+    when = datetime(2026, 3, 2) - timedelta(seconds=data.draw(st.integers(0, by - 1)))
+    at = int(when.replace(tzinfo=UTC).timestamp()) * SECOND
+    assert Window("day").bounds(at - 1, PutForward(when, timedelta(seconds=by))).end == at
