@@ -331,6 +331,9 @@ class PutForward(tzinfo):
     def dst(self, local: datetime | None) -> timedelta:
         return timedelta(0)
 
+    def tzname(self, local: datetime | None) -> None:
+        return None
+
     def fromutc(self, at: datetime) -> datetime:
         return at if at.replace(tzinfo=None) < self._when else at + self._by
 
