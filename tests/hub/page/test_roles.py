@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from typing import cast
 from urllib.parse import urlencode
 
 import pytest
@@ -17,6 +18,7 @@ from acp_proxy.hub.identity import Role
 from acp_proxy.hub.page.figures import VIEWS
 from acp_proxy.ledger import Query, captures, open_ledger
 from acp_proxy.ledger.captures import Capture
+from acp_proxy.ledger.sql_ledger import SqlLedger
 from harness.daemons import until
 from harness.rows import line, row
 from tests.hub.page.house import ORIGINS, ROLES, Answer, Hub, cookie_of
@@ -100,6 +102,15 @@ def test_all_figures_of_a_page_are_of_what_is_seen(hub: Hub, role: Role, total: 
     assert spend["cards"]["month"]["cost"]["USD"] in (total, "0")  # an hour ago may be another month
     assert [row["key"] for row in spend["rows"]] == sorted(_SEEN[role], key=lambda user: -float(_COSTS[user]))
     assert {series["key"] for series in spend["over_time"]["currencies"]["USD"]} == _SEEN[role]
+
+
+def test_what_a_ledger_was_given_back_is_told_to_those_who_see_all(own_hub: Hub) -> None:
+    with closing(cast(SqlLedger, open_ledger(own_hub.ledger, journals=()))) as ledger:
+        ledger.note_restored(ORIGINS["bob"], "once", own_hub.now() * 10**9, 3, None)
+    roles: tuple[Role, ...] = ("finance", "lead")
+    told = {role: own_hub.ask("/api/live", cookie_of(own_hub, role)).json["set_back"] for role in roles}
+    assert told["finance"].endswith("; 3 rows written again from 1 machine")
+    assert told["lead"] is None
 
 
 def test_work_of_others_does_not_move_what_a_developer_is_told(own_hub: Hub) -> None:
