@@ -126,6 +126,10 @@ class SqlLedger(SqlReader):
     def is_sure(self) -> bool:
         return True
 
+    def is_everywhere(self) -> bool:
+        """Whether all that anybody has written by now is where a failover keeps it; unknown is no."""
+        return True
+
     def incarnation(self) -> str:
         """Another text where the ledger may have been set back meanwhile: a file is between two openings."""
         return self._incarnation

@@ -19,8 +19,9 @@ def missing(desk: Desk, asked: questions.Ids) -> Missing:
     """What has a row of anybody is not missing: turns of who was forgotten are another's, and stay so."""
     if len(asked.ids) > MOST_ROWS:
         raise RefusedError(413, f"expected at most {MOST_ROWS} ids")
+    sure = desk.ledger.is_everywhere()  # first: of another server it says nothing of what is there
     there = desk.ledger.existing(desk.claims.organisation(asked.organisation), asked.ids)
-    return Missing([each for each in asked.ids if each not in there], desk.place())
+    return Missing([each for each in asked.ids if each not in there], desk.place(), sure)
 
 
 def check(desk: Desk, again: Again) -> None:

@@ -37,6 +37,7 @@ class Keeping:
         self._kept: Kept | None = None
         self._place: Place | None = None
         self._found: set[str] = set()  # incarnations that have what is kept
+        self._sure = False  # by the last answer
         self._told = False
         self._looked_at = frozenset[tuple[Path, int]]()  # files of processes that are gone
         self._looks_again = 0.0  # by `time.monotonic`
@@ -78,12 +79,10 @@ class Keeping:
         return lacked
 
     def is_sure(self) -> bool:
-        """Never for certain: a hub does not tell which of its servers has what."""
-        if self._kept is None or self._place is None:
+        """Whether the hub says that all is where a failover keeps it, and it lacks nothing. Raises LedgerError."""
+        if self._kept is None or self._place is None or not _is_of(self._kept, self._place):
             return True
-        if _is_of(self._kept, self._place):
-            self._lacked(self._kept)
-        return False
+        return not self._lacked(self._kept) and self._sure
 
     def restore_left(self) -> None:
         """Send again what the ledger lacks of processes that are gone. Raises LedgerUnavailableError."""
@@ -148,7 +147,9 @@ class Keeping:
 
     def _ask(self, ids: Sequence[str]) -> Missing:
         organisation = self._place.organisation if self._place else ""
-        return self._hub.call(questions.MISSING, questions.Ids(organisation, list(ids)))
+        found = self._hub.call(questions.MISSING, questions.Ids(organisation, list(ids)))
+        self._sure = found.sure
+        return found
 
     def _missing(self, ids: Sequence[str]) -> set[str]:
         found = set[str]()

@@ -28,10 +28,11 @@ class Again(Struct, frozen=True):
 
 
 class Missing(Struct, frozen=True):
-    """Those ids that nobody has a row of."""
+    """Those ids that nobody has a row of. `sure`: what was acknowledged before is where any failover keeps it."""
 
     ids: list[str]
     place: Place | None = None
+    sure: bool = False
 
 
 class Corrected(Struct, frozen=True, omit_defaults=True):

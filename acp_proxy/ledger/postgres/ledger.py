@@ -30,7 +30,7 @@ from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.journal.recovery import is_owed
 from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
 from acp_proxy.ledger.postgres.keeping import Keeping
-from acp_proxy.ledger.postgres.replication import replication
+from acp_proxy.ledger.postgres.replication import is_flushed, replication
 from acp_proxy.ledger.postgres.schema import ALONE, CHECK, hides_rows, migrate, version_of
 from acp_proxy.ledger.postgres.transactions import SetBackError, Transactions
 from acp_proxy.ledger.postgres_address import Address
@@ -155,6 +155,14 @@ class PostgresLedger(SqlLedger):
             raise
         except LedgerError:  # what speaks PostgreSQL's protocol alone may know no standbys
             return None
+
+    def is_everywhere(self) -> bool:
+        try:
+            return is_flushed(self._read)
+        except LedgerUnavailableError:
+            raise
+        except LedgerError:  # what speaks PostgreSQL's protocol alone may know no standbys
+            return False
 
     def incarnation(self) -> str:
         """The same for all who have connections to the same server and database."""

@@ -22,6 +22,16 @@ SELECT count(state), max(greatest(extract(epoch FROM flush_lag), 0, CASE
     WHEN flush_lsn < pg_current_wal_flush_lsn() THEN extract(epoch FROM clock_timestamp() - reply_time) END))::float
 FROM pg_stat_replication
 """
+# A standby may be promoted that is not the fastest.
+_FLUSHED = """
+SELECT count(*), count(flush_lsn), bool_and(flush_lsn >= pg_current_wal_insert_lsn()) FROM pg_stat_replication
+"""
+
+
+def is_flushed(read: Read) -> bool:
+    """Whether all standbys that stream have what was written by now, or none does. Raises LedgerError."""
+    ((standbys, shown, flushed),) = read(_FLUSHED, ())
+    return not standbys or bool(shown and flushed)
 
 
 def replication(read: Read) -> Replication:

@@ -43,7 +43,8 @@ def test_a_standby_that_is_promoted_is_sent_what_it_lacks_by_each_machine(tmp_pa
                     with closing(open_ledger(standby.url("team"), journals=())) as shown:
                         return [each.entry.id for each in shown.rows(Query())]
 
-                until(lambda: len(there()) == 2, "the standby has what it could get")
+                until(alice.is_sure, "the standby has what it could get")
+                assert len(there()) == 2
                 standby.stop("fast")
                 for number, ledger in enumerate((alice, bob)):
                     ledger.append([row(id=f"lost-{number}", session=str(number))])

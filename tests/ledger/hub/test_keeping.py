@@ -192,6 +192,7 @@ def test_who_has_nothing_to_do_finds_it_when_asked_whether_all_is_safe(
     backup.restore()
     assert not ledger.is_sure()
     assert here.ids() == ["1"]
+    assert ledger.is_sure(), "where no standby streams a failover has nowhere to go"
 
 
 def test_rows_of_processes_that_are_gone_are_sent_by_the_next_one_on_their_machine(

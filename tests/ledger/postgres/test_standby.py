@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -21,6 +22,7 @@ from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.journal.recovery import pending
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import canonical_url, journal_directories
+from acp_proxy.ledger.sql_ledger import SqlLedger
 from harness.faults.link import linked
 from harness.faults.trial import BUDGET, Home, until
 from harness.postgres import Server, replicated
@@ -136,6 +138,7 @@ class TestReading:
             shown = ledger.replication()
             assert shown is not None
             assert (shown.standby, shown.standbys) == (False, 1)
+            assert until(cast(SqlLedger, ledger).is_everywhere)
         with (
             closing(open_ledger(standby.url(name), journals=())) as reader,
             ServedHome(tmp_path).serving("--ledger", standby.url(name)) as served,
