@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,13 +25,16 @@ from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
-from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.ledger.hub_address import is_hub
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import table
 from acp_proxy.text.figures import clean
-from acp_proxy.text.plan_budgets import refusal as plan_refusal
 from acp_proxy.text.times import Zone
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
+
+    _Action = Callable[[BudgetReader, argparse.Namespace, Config, "Place"], tuple[int, str]]
 
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
 
@@ -144,6 +147,8 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
     subject = replace(found.own, **given, model=model)
     unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
     if denied := on_plans.check(ledger, found.plan_budgets, subject, place.now):
+        from acp_proxy.text.plan_budgets import refusal as plan_refusal
+
         return check.REFUSED, f"{clean(plan_refusal(denied, place.now, place.zone))}\n"
     answer = check.check(
         ledger,
@@ -221,7 +226,6 @@ def _simulate(ledger: BudgetReader, arguments: argparse.Namespace, config: Confi
     return 0, simulation.coloured(found, place.width, place.environ)
 
 
-_Action = Callable[[BudgetReader, argparse.Namespace, Config, Place], tuple[int, str]]
 _ACTIONS: Mapping[str, _Action] = {
     "list": _list,
     "check": _check,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from acp_proxy.core.budget.plan_limits import PlanBudget, PlanStanding, binding, standing_of
 from acp_proxy.core.plans import FULL, PlanState
 from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
-from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.text import table
 from acp_proxy.text.figures import clean
 from acp_proxy.text.plans import time_text, used_text, window_name
 from acp_proxy.text.table import Column
 from acp_proxy.text.times import Zone, rfc3339_or_none
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetReader
 
 UNKNOWN = "not known: it refuses nobody"
 _UNCHOSEN: tuple[Dimension, ...] = ("agent", "model")  # of who has not prompted yet

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_proxy.cli import options
-from acp_proxy.cli.commands import command_of, parser
+from acp_proxy.cli.commands import COMMANDS, command_of, parser
 from acp_proxy.config import ConfigError
 from acp_proxy.ledger import LedgerError
 from acp_proxy.system.errors import UsageError
@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     make_do(sys.stdout)
     try:
         asked = sys.argv[1:] if argv is None else argv
-        arguments = parser().parse_args(_helped(asked))
+        words = _helped(asked)
+        arguments = parser(only=words[0] if words and words[0] in COMMANDS else None).parse_args(words)
         arguments.words = asked
         status = _answered(arguments)
         sys.stdout.flush()

@@ -10,7 +10,6 @@ from typing import Any
 
 from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow, followed, is_news
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import exports
 from acp_proxy.ledger.statements import Read, Run, insert
 
 KEPT = 60 * DAY  # after which a window that was not seen again is forgotten, and what was before
@@ -102,6 +101,8 @@ def _note_change(run: Run, key: Sequence[str], now: PlanWindow) -> None:
     if is_news(now, last):
         insert(run, "plan_change", [(*key, now.seen_at, now.used, now.status, now.resets_at, now.overage)])
         run(_FORGET_CHANGES, (*key, now.seen_at - KEPT, *key))
+        from acp_proxy.ledger import exports  # not for a status, which only reads
+
         exports.note(run, key[0], "plan", [_change_key(key, now)], now.seen_at)
 
 

@@ -15,7 +15,6 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, TurnTimes, Warn
 from acp_proxy.ledger.columns import LINE_TOKENS
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.reading.recent import Recent
 from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.sums.reading import read_sums
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from acp_proxy.core.budget.requests import MoreRequest
     from acp_proxy.core.plans import PlanChange, PlanState
     from acp_proxy.ledger.budgets import Grant
+    from acp_proxy.ledger.durability import Replication, Restored
 
 _ASKED_AT_ONCE = 500  # ids
 _LOOKED_THROUGH = 1000  # turns, for those that resemble one

@@ -59,16 +59,17 @@ def command_of(name: str) -> Command:
     return cast("Command", import_module(f"{__name__}.{module}"))
 
 
-def parser(*, complete: bool = False) -> argparse.ArgumentParser:
+def parser(*, complete: bool = False, only: str | None = None) -> argparse.ArgumentParser:
     """The result has `command`, and for commands with more of them `action`.
 
-    A command has its options once it is the one that is asked for, or with `complete` from the start.
+    A command has its options once it is the one that is asked for, or with `complete` from the start. With `only` it
+    is the only one: that of a command line which begins with it, and so says nothing of others.
     """
     top = Parser("acp-proxy", description=_SAYS, epilog=_MORE)
     top.add_argument("-V", "--version", action="version", version=f"acp-proxy {__version__}")
     arguments.add_common(top)
     commands = top.add_subparsers(metavar="COMMAND", title="commands", dest="command")
-    for name, says in COMMANDS.items():
+    for name, says in COMMANDS.items() if only is None else [(only, COMMANDS[only])]:
         command = cast("Parser", arguments.add_command(commands, name, says))  # of the class of `top`
         command.describe = _describe
         if complete:
