@@ -29,6 +29,7 @@ FLAGS = ("--no-summary",)
 HELP = ("-h", "--help")
 CHECKED = ("config", "ledger", "budget", "log_level")  # any may be wrong, and then no agent is started
 ONLY_LOOK = ("report", "budget", "session")  # commands in which msgspec meets neither a UUID nor a Decimal
+WRITTEN = (0, 1, 3)  # exit statuses of commands whose answer stands on stdout, all of it
 ADMIN_FILE = "/etc/acp-proxy/config.toml"
 
 
@@ -227,6 +228,8 @@ def _command(argv: Sequence[str]) -> int:
     gc.freeze()  # what answers make is looked through, and nothing that is here already
     gc.enable()
     status = command(list(argv))
+    if status in WRITTEN and argv and argv[0] in ONLY_LOOK:
+        _leave(status)
     if "threading" in sys.modules and sys.modules["threading"].active_count() > 1:
         # The answer is written. The interpreter would wait for who looks up a name: 28 s where no server answers.
         _leave(status)
