@@ -5,6 +5,7 @@ import pytest
 from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.agents.lookup import how_it_counts, profile_of
 from acp_proxy.core.agents.profile import UNKNOWN
+from acp_proxy.core.agents.table import BY_TITLE
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,7 @@ def test_each_released_agent_counts_in_its_own_scope(name: str, version: str, sc
         ("0.100", "carried"),
         ("0.100-rc.1", "carried"),
         ("0.92.0", "carried"),
+        ("0.92", "carried"),
         ("0.91.9", "restarts"),
         ("0.49.0", "restarts"),
         ("0.9.9", "restarts"),
@@ -86,6 +88,14 @@ def test_a_version_not_seen_counts_like_the_newest_at_or_below_it_else_like_the_
 @pytest.mark.parametrize("name", [None, "", "Goose", "claude-agent-acp", "goose-fork"])
 def test_a_name_matches_exactly_or_not_at_all(name: str | None) -> None:
     assert profile_of(name, "1.52.0") == UNKNOWN
+
+
+def test_an_agent_that_calls_itself_by_its_framework_counts_as_that() -> None:
+    for title, name in BY_TITLE.items():
+        assert profile_of("my-agent", None, title=title) == profile_of(name, None)
+        assert profile_of("my-agent", None, title=title).known
+        assert profile_of("goose", None, title=title) == profile_of("goose", None)
+    assert profile_of("my-agent", None, title="my agent") == UNKNOWN
 
 
 def test_the_configuration_decides_how_an_unknown_agent_counts() -> None:

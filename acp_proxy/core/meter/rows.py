@@ -33,8 +33,8 @@ from acp_proxy.core.usage import NOTHING, Usage
 _HIDDEN = "cached input is not told, and priced in full"
 
 
-class _Beside(Struct, frozen=True):
-    """Tokens beside the turn's own, and which row they make."""
+class _ExtraRow(Struct, frozen=True):
+    """Tokens that the agent told beyond the turn's own, and which row they make."""
 
     kind: Kind
     shares: tuple[Share, ...]
@@ -63,9 +63,9 @@ class Rows:
         model = parts.own[0][0]
         if model != account.concrete and not observed.switched and not self._pricer.is_alias(model):
             account.concrete = model
-        beside = _beside(observed, account, parts)
+        extra = _extra_rows(observed, account, parts)
         shares: list[Share] = []
-        for row in beside:
+        for row in extra:
             shares += row.shares
         prices = Prices(self._pricer, ended.at, request_context(account, ended, observed.context, used))
         bill = turn_bill(
@@ -83,7 +83,7 @@ class Rows:
             account.cost.book_ahead(bill.ahead)
         account.paid_otherwise, account.paid_perhaps = bill.instead, bill.perhaps
         note_context(account, ended, observed.context, used)
-        rows = [self._beside_row(ended, account, row, bill, prices) for row in beside]
+        rows = [self._extra_row(ended, account, row, bill, prices) for row in extra]
         if bill.unseen is not None:
             line = UsageLine(model, NOTHING, bill.unseen)
             why = "spent before the session was loaded here"
@@ -192,7 +192,9 @@ class Rows:
     def _by_call(self, account: SessionAccount, calls: Sequence[Share]) -> tuple[Share, ...]:
         return merged((self._concrete(name, account), usage) for name, usage in calls)
 
-    def _beside_row(self, ended: TurnEnded, account: SessionAccount, row: _Beside, bill: Bill, prices: Prices) -> Entry:
+    def _extra_row(
+        self, ended: TurnEnded, account: SessionAccount, row: _ExtraRow, bill: Bill, prices: Prices
+    ) -> Entry:
         cost_source: CostSource = "parent"
         lines = unpaid_lines(row.shares)
         if not bill.pays_beside:
@@ -259,7 +261,7 @@ def _overpriced(account: SessionAccount, bill: Bill) -> bool:
     return any(line.usage.input and line.cost and not line.usage.cached_read for line in bill.lines)
 
 
-def _beside(observed: TurnObservations, account: SessionAccount, parts: Spread) -> list[_Beside]:
+def _extra_rows(observed: TurnObservations, account: SessionAccount, parts: Spread) -> list[_ExtraRow]:
     """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
     told = observed.subagents
     if not (parts.beside or told):  # most turns
@@ -269,10 +271,10 @@ def _beside(observed: TurnObservations, account: SessionAccount, parts: Spread) 
     rows = []
     for model, usage, complete in subagents:
         detail = "" if complete else "the last of several model calls"
-        rows.append(_Beside("subagent", ((model or default, usage),), "agent" if complete else "partial", detail))
+        rows.append(_ExtraRow("subagent", ((model or default, usage),), "agent" if complete else "partial", detail))
     side = without(parts.beside, [(model, usage) for model, usage, _ in subagents])
     if side:
-        rows.append(_Beside("side", side, detail="titles, subagents and the like, beyond the turn's own calls"))
+        rows.append(_ExtraRow("side", side, detail="titles, subagents and the like, beyond the turn's own calls"))
     return rows
 
 

@@ -43,3 +43,18 @@ def test_a_budget_of_one_run_counts_the_turns_of_that_run(ledger: BudgetLedger) 
     ledger.hold(turn, [(of_run, HoldSize(usd("0.1"), 1))], NOON, NOON + EXPIRY)
     ledger.append([replace(row(line(cost="1.5"), id="a"), process="p1")])
     assert overshot(ledger) == {"--budget": usd("0.5")}
+
+
+def test_a_turn_in_a_session_that_is_known_counts_as_one_in_a_new_one(ledger: BudgetLedger) -> None:
+    for number in range(4):
+        hold(ledger, f"t{number}", (CAP, "0.1"))
+        ledger.append([row(line(cost="0.3"), id=f"t{number}")])
+    assert overshot(ledger) == {"daily": usd("0.2")}
+
+
+def test_a_turn_within_its_hold_counts_once_a_row_that_held_nothing_has_used_the_rest(ledger: BudgetLedger) -> None:
+    """The first hold of a budget, whose sum is made with it."""
+    hold(ledger, "a", (CAP, "0.5"))
+    ledger.append([row(line(cost="0.8"), id="held nothing")])
+    ledger.append([row(line(cost="0.5"), id="a")])
+    assert overshot(ledger) == {"daily": usd("0.3")}
