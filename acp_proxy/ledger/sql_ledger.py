@@ -94,8 +94,8 @@ class SqlLedger(SqlReader):
         self._shard = 0 if self.dialect.serial else random.randrange(SHARDS)  # noqa: S311  (of no use to guess)
 
     @abstractmethod
-    def _write(self, work: Callable[[Run], T]) -> T:
-        """Run `work` in one transaction, and return its result."""
+    def _write(self, work: Callable[[Run], T], *, early: bool = False) -> T:
+        """Run `work` in one transaction, and return its result; `early` where others wait for what it locks."""
 
     @abstractmethod
     def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
@@ -210,10 +210,10 @@ class SqlLedger(SqlReader):
         held = self._hold_at_once(taking, question, now) if self.dialect.remote and not taking.is_denied else None
         if held is None:
             try:
-                held = self._write(partial(self._hold, taking, question, now, look_for_dead=True))
+                held = self._write(partial(self._hold, taking, question, now, look_for_dead=True), early=True)
             except _OwnersGoneError:
                 self.settle_dead(now)
-                held = self._write(partial(self._hold, taking, question, now, look_for_dead=False))
+                held = self._write(partial(self._hold, taking, question, now, look_for_dead=False), early=True)
         return self._opened(turn, taking, held)
 
     def hold_together(self, prompts: Sequence[Prompt]) -> list[Held | RowRefusedError]:
@@ -222,7 +222,7 @@ class SqlLedger(SqlReader):
         together = Together(prompts if self.dialect.remote else (), self.dialect)
         if len(together) > 1:
             with suppress(RowRefusedError, NotAsAssumedError):  # because of one: which, is found out one by one
-                for number, taking, held in together.held(self._write(partial(together.ask, self._lock))):
+                for number, taking, held in together.held(self._write(partial(together.ask, self._lock), early=True)):
                     found[number] = self._opened(prompts[number].turn, taking, held)
         return [found.get(number) or self._held(prompt) for number, prompt in enumerate(prompts)]
 
@@ -240,12 +240,12 @@ class SqlLedger(SqlReader):
     def _hold_at_once(self, taking: holding.Taking, question: standings.Question, now: int) -> Held | None:
         """Where the server is certain that it fits; else None, and nothing is held."""
         try:
-            rows = self._write(partial(self._ask_to_hold, taking, question))
+            rows = self._write(partial(self._ask_to_hold, taking, question), early=True)
             held, (found, missing) = taking.admitted(question, rows), question.answered(rows)
             # Few rows are added up for a session. The sum is kept when no prompt waits for it.
             if held is None and missing and all(map(balances.is_small, missing)):
                 question = question.with_kept(found)
-                held = taking.admitted(question, self._write(partial(self._ask_to_hold, taking, question)))
+                held = taking.admitted(question, self._write(partial(self._ask_to_hold, taking, question), early=True))
                 self._unkept += [(now, account) for account in missing]
         except RowRefusedError:  # a kept sum that cannot be read, perhaps: it is made anew
             return None
@@ -298,7 +298,11 @@ class SqlLedger(SqlReader):
     ) -> dict[str, int]:
         """Of these accounts a part of what is left, by their keys, held as by the turn `lease` until it is returned."""
         lending = Lending(lease, wants, terms, now, self.dialect, returned)
-        return self._write(lambda run: lending.write(run, self._lock, partial(self._make_sums, run, now), self._insert))
+
+        def work(run: Run) -> dict[str, int]:
+            return lending.write(run, self._lock, partial(self._make_sums, run, now), self._insert)
+
+        return self._write(work, early=True)
 
     def give_back(self, organisation: str, user: str, leases: Sequence[str]) -> None:
         self._write(lambda run: give_back(run, organisation, user, leases))
@@ -307,7 +311,7 @@ class SqlLedger(SqlReader):
         """Take out of leases what these rows were paid with; each row is to be appended before `until`."""
         for lease, some in by_lease(rows).items():
             charging = Charging(lease, some, until, self.dialect)
-            self._write(partial(charging.write, lock=self._lock, together=self._insert))
+            self._write(partial(charging.write, lock=self._lock, together=self._insert), early=True)
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
         if turns:

@@ -50,11 +50,12 @@ class Gate:
         self._open = set[socket.socket]()
         self._break: Break | None = None
         self._asked = self._answered = 0  # statements, since it was armed
+        self._failed = False  # and nothing is answered until the end of the journey, as by a server
 
     def arm(self, what: Break | None) -> None:
         """Happens once."""
         with self._lock:
-            self._break, self._asked, self._answered = what, 0, 0
+            self._break, self._asked, self._answered, self._failed = what, 0, 0, False
 
     @property
     def is_armed(self) -> bool:
@@ -148,6 +149,9 @@ class Gate:
 
     def _answers(self, message: bytes) -> bytes:
         kind = message[:1]
+        if self._failed and kind != b"Z":
+            return b""
+        self._failed = False
         if kind not in b"CIE":
             return message
         with self._lock:
@@ -166,7 +170,7 @@ class Gate:
                 self._break = None
                 raise _EndError
             if what.how == "committed and failed":
-                self._break = None
+                self._break, self._failed = None, True
                 return _message(b"E", b"SERROR\0VERROR\0C%s\0Mmade up\0\0" % what.sqlstate.encode())
         return message
 

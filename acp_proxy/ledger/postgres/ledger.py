@@ -31,7 +31,7 @@ from acp_proxy.ledger.journal.recovery import is_owed
 from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
 from acp_proxy.ledger.postgres.keeping import Keeping
 from acp_proxy.ledger.postgres.replication import is_flushed, replication
-from acp_proxy.ledger.postgres.schema import ALONE, CHECK, hides_rows, migrate, version_of
+from acp_proxy.ledger.postgres.schema import ALONE, CHECK, migrate, situation, version_of
 from acp_proxy.ledger.postgres.transactions import SetBackError, Transactions
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.restored import NOTHING
@@ -85,7 +85,8 @@ class PostgresLedger(SqlLedger):
             self._transactions.check = CHECK
             self._transactions.beside = self._keeping.beside
             with suppress(LedgerError):  # what speaks PostgreSQL's protocol alone may not know the question
-                if hides_rows(self._read):
+                hides_rows, self._transactions.commits_early = situation(self._read)
+                if hides_rows:
                     warn("ledger.rows_hidden", error=f"ledger {self.url}: row-level security applies to this role")
         except BaseException:
             self.close()
@@ -190,10 +191,10 @@ class PostgresLedger(SqlLedger):
     def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self._transactions.run(lambda run: run(sql, values), begin=False)
 
-    def _write(self, work: Callable[[Run], T]) -> T:
+    def _write(self, work: Callable[[Run], T], *, early: bool = False) -> T:
         while True:
             try:
-                return self._transactions.run(work)
+                return self._transactions.run(work, early=early)
             except SetBackError:
                 self._keeping.restore()
 

@@ -6,13 +6,14 @@ No sequences, no LISTEN, and no lock that outlasts its transaction: all others r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.accounts import pending_rows
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.postgres import keeping
+from acp_proxy.ledger.postgres.early_commit import PLAIN, POSSIBLE
 from acp_proxy.ledger.postgres.errors import NO_LOCK, NO_RIGHT
 from acp_proxy.ledger.statements import Read, Run, Statement
 
@@ -74,10 +75,19 @@ def migrate(transact: Transact[int], patiently: Transact[int]) -> int:
         raise
 
 
-def hides_rows(read: Read) -> bool:
-    """Whether policies decide which rows of those that are added up this role sees."""
+class Situation(NamedTuple):
+    """What a role on a server can rely on."""
+
+    hides_rows: bool  # policies decide which rows of those that are added up it sees
+    commits_early: bool
+
+
+def situation(read: Read) -> Situation:
+    """With one question. Raises LedgerError where a server does not understand it."""
     summed = ", ".join(f"('{table}')" for table in _SUMMED)
-    return bool(read(f"SELECT 1 FROM (VALUES {summed}) t WHERE row_security_active(t.column1) LIMIT 1", ()))
+    hidden = f"EXISTS (SELECT 1 FROM (VALUES {summed}) t WHERE row_security_active(t.column1))"
+    ((hides_rows, commits_early),) = read(f"SELECT {hidden}, {POSSIBLE}", (PLAIN,))
+    return Situation(bool(hides_rows), bool(commits_early))
 
 
 def version_of(run: Run) -> int:

@@ -20,6 +20,7 @@ from acp_proxy.ledger import (
 )
 from acp_proxy.ledger.postgres.connecting import connect
 from acp_proxy.ledger.postgres.connection import Connection
+from acp_proxy.ledger.postgres.early_commit import CONFIRMING, EARLY
 from acp_proxy.ledger.postgres.errors import (
     CONFLICTS,
     ENDED,
@@ -66,7 +67,7 @@ class _ConflictError(Exception):
 
 
 class _OtherwiseError(Exception):
-    """It can be done, on a new connection and in another way: behind a pooler, or on a standby."""
+    """It can be done, on a new connection and in another way: behind a pooler, on a standby, or without a right."""
 
 
 class Transactions:
@@ -89,6 +90,7 @@ class Transactions:
         self._bare = True  # one statement needs no BEGIN: else the database's default is a level that is not there
         self.check = ""  # of a ledger whose tables are not there yet
         self.beside: Beside = lambda _: []
+        self.commits_early = False  # whether that is possible there
         self._fresh = True  # nothing was done on this connection; behind a pooler it is another one each time
 
     def run(
@@ -98,12 +100,13 @@ class Transactions:
         begin: bool = True,
         repeat: Sequence[str] = CONFLICTS,
         longest: float | None = None,
+        early: bool = False,
     ) -> T:
         """What `work` returns, all of it done or nothing; anew after errors of which SQLSTATE is one of `repeat`.
 
         Without `begin` it is one statement, which needs no transaction around it. A statement may take `longest`
         seconds where that is given, and then it is the wait for each lock that patience bounds, and every statement
-        has a snapshot of its own.
+        has a snapshot of its own. `early` has others wait for what it locks no longer than needed, where possible.
         """
         deadline = time.monotonic() + self._patience
         late = 0 if longest is None else _LATE
@@ -115,7 +118,7 @@ class Transactions:
         again = True  # the server may have been started anew; what is done twice changes nothing the second time
         while True:
             try:
-                return self._once(work, deadline, begin or not self._bare, repeat, longest)
+                return self._once(work, deadline, begin or not self._bare, repeat, longest, early=early)
             except _OtherwiseError:  # once each
                 self.close()
             except LedgerReadOnlyError:  # another host may take writes by now
@@ -149,7 +152,14 @@ class Transactions:
         return LedgerReadOnlyError(f"ledger {self._url}: takes no writes: a standby, or a role that may only read")
 
     def _once(
-        self, work: Callable[[Run], T], deadline: float, begin: bool, repeat: Sequence[str], longest: float | None
+        self,
+        work: Callable[[Run], T],
+        deadline: float,
+        begin: bool,
+        repeat: Sequence[str],
+        longest: float | None,
+        *,
+        early: bool,
     ) -> T:
         connection = self._connected(deadline)
         soon, self._soon = self._soon, None
@@ -161,6 +171,9 @@ class Transactions:
             how = _BEGIN if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
             run.waiting += [(sql, ()) for sql in f"{how}; {self.check}".split("; ") if sql]
             run.waiting += self.beside(self._fresh)
+            if early and self.commits_early:
+                run.waiting.append(EARLY)
+                run.ending += [(_BEGIN, ()), CONFIRMING, _COMMIT]
             try:
                 result = work(run)
                 if not run.ended:
@@ -198,6 +211,9 @@ class Transactions:
         if state == NO_SUCH_LEVEL and self._bare:
             self._bare = False
             return _OtherwiseError(line)
+        if state == NO_RIGHT and self.commits_early:
+            self.commits_early = False  # it was taken meanwhile, or else it says so again
+            return _OtherwiseError(line)
         if state == READ_ONLY:
             return self.takes_no_writes()
         kind = LedgerUnavailableError if state.startswith(PASSING) else LedgerError
@@ -224,6 +240,7 @@ class _Statements:
         self._seconds = seconds  # that each journey may take
         self._soon = soon  # the first answer of the first one
         self.waiting: list[Statement] = []
+        self.ending = [_COMMIT]
         self.ended = False
 
     def __call__(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -234,7 +251,7 @@ class _Statements:
 
     def each(self, statements: Sequence[Statement], *, last: bool = False) -> list[list[tuple[Any, ...]]]:
         before, self.waiting = self.waiting, []
-        sent = [*before, *statements, *[_COMMIT] * last]
+        sent = [*before, *statements, *(self.ending if last else ())]
         soon, self._soon, now = self._soon, None, time.monotonic()
         try:
             found = self._connection.journey(sent, now + self._seconds, soon and now + soon)

@@ -87,7 +87,7 @@ class SqliteLedger(SqlLedger):
     def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
         return self._database.read(sql, values)
 
-    def _write(self, work: Callable[[Run], T]) -> T:
+    def _write(self, work: Callable[[Run], T], *, early: bool = False) -> T:  # noqa: ARG002  (all wait for each other)
         try:
             result = self._transaction(work)
         except LedgerDamagedError as error:
