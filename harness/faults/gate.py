@@ -119,6 +119,10 @@ class Gate:
                         sent.append(look(each))
                 except _EndError:
                     to.sendall(b"".join(sent))
+                    if look == self._questions:  # what came before is done, and not while somebody tries it again
+                        to.shutdown(socket.SHUT_WR)
+                        while to.recv(65536):
+                            pass
                     break
                 to.sendall(b"".join(sent))
         for end in (source, to):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -29,6 +30,7 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.open_turns import open_turn
 from acp_proxy.ledger.statements import Journey, Run, Statement, execute, insertions
+from acp_proxy.ledger.sums.tallies import is_new_report
 
 Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts
 Together = Callable[[Run, Sequence[Insert]], None]
@@ -54,6 +56,7 @@ class Taking:
         self._until = until
         self._open_turn = _open_turn_values(turn)
         self._is_new = True
+        self._report = ""  # of a refusal, that it is counted once although an answer may be lost
         self.accounts = written([account for account, _ in wants])
 
     @property
@@ -69,6 +72,8 @@ class Taking:
             self._is_new = False
             return Held(Verdict(None, own, ()), standings)
         verdict = decide(standings, self._sizes, unpriced=self._unpriced)
+        if verdict.binding and dialect.remote and not self._is_first_refusal(run):
+            return Held(verdict, standings)
         inserts = counting(verdict.decisions)
         if verdict.binding:
             inserts.append(_refusal(self._turn, verdict.binding, unpriced=self._unpriced))
@@ -77,6 +82,10 @@ class Taking:
             inserts += self._admission(verdict.holds, self._until + found.ahead, watched=watched)
         together(run, inserts)
         return Held(verdict, standings)
+
+    def _is_first_refusal(self, run: Run) -> bool:
+        self._report = self._report or os.urandom(8).hex()
+        return is_new_report(run, self._turn.origin.organisation, self._report, 1, self._turn.started_at)
 
     def at_once(self, question: Question) -> Statement:
         """Asks, and where it is certain that all amounts fit into what is left, holds them."""
