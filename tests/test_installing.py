@@ -14,6 +14,8 @@ from acp_proxy import __version__
 from tests.stranger import ROOT, bare, copy_of_the_repository
 
 SECONDS = 300
+# They take longest of all, so that they must not be the last that begin: groups come before single tests.
+pytestmark = pytest.mark.xdist_group("installing")
 PROGRAMS = Path(sys.executable).parent  # where the dependency group `dev` puts uv and pipx
 
 
