@@ -22,6 +22,7 @@ class Link:
         self._loop = asyncio.new_event_loop()
         self._open = set[asyncio.StreamWriter]()
         self._flows = _set()
+        self._forgotten: list[asyncio.Event] = []  # the loop alone does not keep who waits for one
 
     def cut(self) -> None:
         """End all connections; new ones are taken."""
@@ -55,6 +56,7 @@ class Link:
 
     def _forget(self) -> None:
         self._flows.clear()
+        self._forgotten.append(self._flows)
         self._flows = _set()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
