@@ -368,6 +368,16 @@ def test_a_prompt_to_a_subagent_is_a_turn_of_its_root() -> None:
     ]
 
 
+def test_a_subagents_answered_prompt_leaves_nothing_to_its_idle_state() -> None:
+    talk = Talk(2)
+    talk.update("subagent_update", sessionId="kid", state={"state": "running"})
+    talk.prompt(1, "kid")
+    talk.state("running", "kid")
+    assert the(TurnEnded, talk.answer(1, {"stopReason": "end_turn"})).session == "s"
+    idle = {"state": "idle", "usage": {"inputTokens": 2}}
+    assert talk.update("subagent_update", sessionId="kid", state=idle) == []  # it is the turn's, and was told
+
+
 # -- mixtures
 
 
