@@ -33,7 +33,7 @@ from harness.ports import free_port
 from harness.postgres import Server, name_of
 from harness.rows import ALICE, MINUTE, NOON, amended, line, row
 from tests.ledger.holds import CAP, held
-from tests.ledger.postgres.test_keeping import Backups
+from tests.ledger.postgres.backups import Backups
 from tests.ledger.warned import Warnings
 
 PEOPLE = {

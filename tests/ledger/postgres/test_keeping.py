@@ -16,31 +16,11 @@ from acp_proxy.ledger.journal import kept
 from harness.postgres import Server, asked, name_of
 from harness.rows import ALICE, NOON, amended, line, row
 from tests.ledger.holds import CAP, held, hold
+from tests.ledger.postgres.backups import Backups
 from tests.ledger.warned import Warnings
 from tests.serve.house import Home as ServedHome
 
 GRANT = Grant("g1", "default", "user", "cap", None, 5, "USD", NOON, NOON + 1, "alice", "because")
-
-
-class Backups:
-    """Of one database; to restore one ends all connections to it."""
-
-    def __init__(self, server: Server, url: str) -> None:
-        self._server = server
-        self._name = name_of(url)
-
-    def _run(self, *statements: str) -> None:
-        for sql in statements:
-            self._server.execute("postgres", sql)
-
-    def make(self) -> None:
-        self._run(f"DROP DATABASE IF EXISTS {self._name}_backup WITH (FORCE)")
-        self._server.cut(self._name)
-        self._run(f"CREATE DATABASE {self._name}_backup TEMPLATE {self._name}")
-
-    def restore(self) -> None:
-        self._run(f"DROP DATABASE {self._name} WITH (FORCE)")
-        self._run(f"CREATE DATABASE {self._name} TEMPLATE {self._name}_backup")
 
 
 @pytest.fixture
