@@ -16,7 +16,7 @@ from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row
-from acp_proxy.ledger.accounts.together import Prompt
+from acp_proxy.ledger.accounts.batched_holds import Prompt
 from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.postgres.ledger import PostgresLedger

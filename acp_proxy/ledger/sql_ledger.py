@@ -44,9 +44,9 @@ from acp_proxy.ledger import (
     settings,
 )
 from acp_proxy.ledger.accounts import balance_updates, balances, holding, overshoot, pending_rows, standings
+from acp_proxy.ledger.accounts.batched_holds import BatchedHolds, Prompt
 from acp_proxy.ledger.accounts.lending import Charging, Lending, by_lease, give_back
 from acp_proxy.ledger.accounts.spending import organisation_of
-from acp_proxy.ledger.accounts.together import Prompt, Together
 from acp_proxy.ledger.bill_sources import BillSource, sources
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.columns import OF_SESSION, key_values
@@ -205,25 +205,25 @@ class SqlLedger(SqlReader):
         if not wants:
             return Held(decide((), ()), ())
         accounts = [account for account, _ in wants]
-        taking = holding.Taking(turn, wants, until, unpriced=unpriced)
+        request = holding.HoldRequest(turn, wants, until, unpriced=unpriced)
         question = standings.Question(accounts, now, self.dialect, turn.id)
-        held = self._hold_at_once(taking, question, now) if self.dialect.remote and not taking.is_denied else None
+        held = self._hold_at_once(request, question, now) if self.dialect.remote and not request.is_denied else None
         if held is None:
             try:
-                held = self._write(partial(self._hold, taking, question, now, look_for_dead=True), early=True)
+                held = self._write(partial(self._hold, request, question, now, look_for_dead=True), early=True)
             except _OwnersGoneError:
                 self.settle_dead(now)
-                held = self._write(partial(self._hold, taking, question, now, look_for_dead=False), early=True)
-        return self._opened(turn, taking, held)
+                held = self._write(partial(self._hold, request, question, now, look_for_dead=False), early=True)
+        return self._opened(turn, request, held)
 
     def hold_together(self, prompts: Sequence[Prompt]) -> list[Held | RowRefusedError]:
         """As `hold` of each, in one transaction as far as a server is certain that they fit."""
         found: dict[int, Held] = {}
-        together = Together(prompts if self.dialect.remote else (), self.dialect)
-        if len(together) > 1:
+        batch = BatchedHolds(prompts if self.dialect.remote else (), self.dialect)
+        if len(batch) > 1:
             with suppress(RowRefusedError, NotAsAssumedError):  # because of one: which, is found out one by one
-                for number, taking, held in together.held(self._write(partial(together.ask, self._lock), early=True)):
-                    found[number] = self._opened(prompts[number].turn, taking, held)
+                for number, request, held in batch.held(self._write(partial(batch.ask, self._lock), early=True)):
+                    found[number] = self._opened(prompts[number].turn, request, held)
         return [found.get(number) or self._held(prompt) for number, prompt in enumerate(prompts)]
 
     def _held(self, prompt: Prompt) -> Held | RowRefusedError:
@@ -232,28 +232,32 @@ class SqlLedger(SqlReader):
         except RowRefusedError as error:
             return error
 
-    def _opened(self, turn: OpenTurn, taking: holding.Taking, held: Held) -> Held:
-        if self.dialect.remote and (opened := taking.opened(held)):
+    def _opened(self, turn: OpenTurn, request: holding.HoldRequest, held: Held) -> Held:
+        if self.dialect.remote and (opened := request.opened(held)):
             self._known.opened(turn.id, opened)
         return held
 
-    def _hold_at_once(self, taking: holding.Taking, question: standings.Question, now: int) -> Held | None:
+    def _hold_at_once(self, request: holding.HoldRequest, question: standings.Question, now: int) -> Held | None:
         """Where the server is certain that it fits; else None, and nothing is held."""
         try:
-            rows = self._write(partial(self._ask_to_hold, taking, question), early=True)
-            held, (found, missing) = taking.admitted(question, rows), question.answered(rows)
+            rows = self._write(partial(self._ask_to_hold, request, question), early=True)
+            held, (found, missing) = request.admitted(question, rows), question.answered(rows)
             # Few rows are added up for a session. The sum is kept when no prompt waits for it.
             if held is None and missing and all(map(balances.is_small, missing)):
                 question = question.with_kept(found)
-                held = taking.admitted(question, self._write(partial(self._ask_to_hold, taking, question), early=True))
+                held = request.admitted(
+                    question, self._write(partial(self._ask_to_hold, request, question), early=True)
+                )
                 self._unkept += [(now, account) for account in missing]
         except RowRefusedError:  # a kept sum that cannot be read, perhaps: it is made anew
             return None
         return held
 
-    def _ask_to_hold(self, taking: holding.Taking, question: standings.Question, run: Run) -> list[tuple[Any, ...]]:
+    def _ask_to_hold(
+        self, request: holding.HoldRequest, question: standings.Question, run: Run
+    ) -> list[tuple[Any, ...]]:
         self._lock(run, question.accounts)
-        return run.each([taking.at_once(question)], last=True)[0]
+        return run.each([request.at_once(question)], last=True)[0]
 
     def _keep_sums(self) -> None:
         """Those that were missing when a prompt was in a hurry."""
@@ -263,11 +267,11 @@ class SqlLedger(SqlReader):
                 self._write(partial(self._make_sums, now=now, accounts=[account]))
 
     def _hold(
-        self, taking: holding.Taking, question: standings.Question, now: int, run: Run, *, look_for_dead: bool
+        self, request: holding.HoldRequest, question: standings.Question, now: int, run: Run, *, look_for_dead: bool
     ) -> Held:
         self._lock(run, question.accounts)
         found = question.ask(run, partial(self._make_sums, run, now))
-        held = taking.decide(run, found, self.dialect, self._insert)
+        held = request.decide(run, found, self.dialect, self._insert)
         # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked, or
         # one that is in the way.
         suspects = found.expired if held.admitted else standings.owners_of(run, question.accounts)
@@ -311,7 +315,7 @@ class SqlLedger(SqlReader):
         """Take out of leases what these rows were paid with; each row is to be appended before `until`."""
         for lease, some in by_lease(rows).items():
             charging = Charging(lease, some, until, self.dialect)
-            self._write(partial(charging.write, lock=self._lock, together=self._insert), early=True)
+            self._write(partial(charging.write, lock=self._lock, insert_all=self._insert), early=True)
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
         if turns:

@@ -36,7 +36,7 @@ ROOMS = (
         (
             "tests/ledger/accounts",
             "tests/ledger/test_budgets.py",
-            "tests/ledger/test_together.py",
+            "tests/ledger/test_batches.py",
             "tests/hub/test_lending.py",
             "tests/hub/test_lease_ends.py",
         ),

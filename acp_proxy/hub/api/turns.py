@@ -15,7 +15,7 @@ from acp_proxy.hub.api.desk import ADMINISTRATOR, Desk, Together, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.policy import tag_for
 from acp_proxy.ledger import Row, RowRefusedError
-from acp_proxy.ledger.accounts.together import Prompt
+from acp_proxy.ledger.accounts.batched_holds import Prompt
 from acp_proxy.ledger.budgets import EXPIRY, Held
 from acp_proxy.ledger.hub import wire
 from acp_proxy.ledger.hub.wire import Admission, Admitted, Appended, Done, Expiring, Figures, Nothing, RefusedRow

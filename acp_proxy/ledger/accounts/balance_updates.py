@@ -19,8 +19,16 @@ from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.accounts.balances import Kept, What, kept_of, spent_of, unsummed, what_of, whose_are
-from acp_proxy.ledger.accounts.parts import Part, together
+from acp_proxy.ledger.accounts.balances import (
+    BalanceKey,
+    What,
+    balance_key_of,
+    pending_spend,
+    spent_of,
+    what_of,
+    whose_are,
+)
+from acp_proxy.ledger.accounts.parts import Part, union_all
 from acp_proxy.ledger.accounts.spending import organisation_of, spent
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Run, Statement, execute, insert
@@ -34,39 +42,39 @@ _REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
 def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> None:
     """Recompute the balances of accounts, and delete balances that will not be read again. Needs the lock."""
     for account in accounts:
-        if kept := kept_of(account):
-            organisation, total = organisation_of(account), _added_up(run, account, kept, dialect)
+        if key := balance_key_of(account):
+            organisation, total = organisation_of(account), _added_up(run, account, key, dialect)
             run("DELETE FROM kept_sum WHERE org_id = ? AND kept_until < ?", (organisation, now))
             if (text := _encoded(total.within(account.unit))) is not None:
-                made = (organisation, kept.whose, kept.what, _until(account, kept, now), text)
+                made = (organisation, key.whose, key.what, _until(account, key, now), text)
                 insert(run, "kept_sum", [made], _REPLACE)
 
 
-def _added_up(run: Run, account: Account, kept: Kept, dialect: Dialect) -> Contribution:
+def _added_up(run: Run, account: Account, key: BalanceKey, dialect: Dialect) -> Contribution:
     """All spend except rows that are still pending, read in one snapshot."""
     total = NOTHING
-    if parts := list(spent(0, account, kept.bounds, dialect)):
-        for found in map(Part._make, run(*together([*parts, *unsummed(1, account, kept, dialect)]))):
+    if parts := list(spent(0, account, key.bounds, dialect)):
+        for found in map(Part._make, run(*union_all([*parts, *pending_spend(1, account, key, dialect)]))):
             total = total - found.contribution if found.place == "1" else total + found.contribution
     return total
 
 
-class Concerned(Struct, frozen=True):
-    """An organisation's rows by the `Kept.whose` of the sums that may count them, and how to find these sums."""
+class RowsByBalance(Struct, frozen=True):
+    """An organisation's rows by the `BalanceKey.whose` of the sums that may count them, and how to find these sums."""
 
     organisation: str
     by_whose: Mapping[str, Sequence[Row]]
     finding: Sequence[Statement]
 
 
-def concerned(rows: Iterable[Row]) -> list[Concerned]:
+def rows_by_balance(rows: Iterable[Row]) -> list[RowsByBalance]:
     """Computed before the transaction, because other writers wait for the transaction."""
     by_organisation: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         by_whose = by_organisation.setdefault(row.origin.organisation, {})
         for whose in whose_are(row.origin, booked(row.entry.session), row.process):
             by_whose.setdefault(whose, []).append(row)
-    return [Concerned(each, found, list(_finding(each, list(found)))) for each, found in by_organisation.items()]
+    return [RowsByBalance(each, found, list(_finding(each, list(found)))) for each, found in by_organisation.items()]
 
 
 def _finding(organisation: str, names: Sequence[str]) -> Iterator[Statement]:
@@ -81,7 +89,7 @@ def _find(names: int) -> str:
     return f"SELECT whose, what, kept_until, spent FROM kept_sum WHERE org_id = ? AND whose IN ({places})"
 
 
-def add(run: Run, rows: Iterable[Concerned]) -> None:
+def add(run: Run, rows: Iterable[RowsByBalance]) -> None:
     """Add new rows to all sums that count them."""
     for each in rows:
         changed = []
@@ -115,11 +123,11 @@ def _counted(what: What, rows: Iterable[Row]) -> Iterator[tuple[Row, list[UsageL
             yield row, lines
 
 
-def _until(account: Account, kept: Kept, now: int) -> int:
+def _until(account: Account, key: BalanceKey, now: int) -> int:
     """The time from which a balance will not be read any more, if known."""
-    end = kept.bounds.end
-    if account.moves and kept.bounds.start is not None:
-        end = kept.bounds.start + account.budget.window.hours * HOUR
+    end = key.bounds.end
+    if account.moves and key.bounds.start is not None:
+        end = key.bounds.start + account.budget.window.hours * HOUR
     return now + _LONGEST if end is None else min(end, now + _LONGEST)
 
 

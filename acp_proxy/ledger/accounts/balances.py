@@ -49,8 +49,8 @@ _NUL = r"\u0000"  # in JSON
 _UNSUMMED = "unsummed u JOIN turn t ON t.org_id = u.org_id AND t.id = u.turn CROSS JOIN"
 
 
-class Kept(Struct, frozen=True):
-    """The sum of an account; for a rolling window, the rows of an `edge` are added to it."""
+class BalanceKey(Struct, frozen=True):
+    """By what an account's balance is found; for a rolling window, the rows of an `edge` are added to it."""
 
     whose: str  # values that rows must have, as JSON
     what: str  # a `What`, as JSON: two budgets of one name may differ in it
@@ -67,8 +67,8 @@ class What(Struct, frozen=True):
 
 
 @lru_cache(maxsize=64)  # prompts that follow each other mostly have the same accounts
-def kept_of(account: Account) -> Kept | None:
-    """None for an account without a kept sum, such as that of a single turn."""
+def balance_key_of(account: Account) -> BalanceKey | None:
+    """None for an account without a balance, such as that of a single turn."""
     where = account.filter.where[1:] or _named(account.filter.scope)
     if tuple(dimension for dimension, _ in where) not in _ALL:
         return None
@@ -79,7 +79,7 @@ def kept_of(account: Account) -> Kept | None:
     what = msgspec.json.encode(What(account.unit, bounds, account.filter.scope)).decode()
     if _NUL in what or any("\0" in value for _, value in where):
         return None  # PostgreSQL has another text in its rows
-    return Kept(_whose(where), what, bounds, edge)
+    return BalanceKey(_whose(where), what, bounds, edge)
 
 
 def is_small(account: Account) -> bool:
@@ -98,7 +98,7 @@ def _named(scope: Scope) -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=256)  # rows that follow each other are mostly of one session
 def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, ...]:
-    """`Kept.whose` of all sums that may count a row of theirs."""
+    """`BalanceKey.whose` of all sums that may count a row of theirs."""
     values = {
         "user": origin.user,
         "team": origin.team,
@@ -113,15 +113,15 @@ def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, .
     return tuple(_whose(where) for where in named if all(value is not None for _, value in where))
 
 
-def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -> Iterator[Statement]:
+def read(index: int, account: Account, key: BalanceKey, now: int, dialect: Dialect) -> Iterator[Statement]:
     """Questions that together find what is spent, as `spent` does, if one finds a `Part` of the kind 'kept'.
 
     Its text is what `spent_of` reads. Without that row there is no sum, and nothing of this is to be used.
     """
-    yield _kept(index), [organisation_of(account), kept.whose, kept.what, now]
-    yield from unsummed(index, account, kept, dialect)
-    if kept.edge is not None:
-        yield from spent(index, account, kept.edge, dialect)
+    yield _kept(index), [organisation_of(account), key.whose, key.what, now]
+    yield from pending_spend(index, account, key, dialect)
+    if key.edge is not None:
+        yield from spent(index, account, key.edge, dialect)
 
 
 @lru_cache(maxsize=32)
@@ -132,10 +132,10 @@ def _kept(index: int) -> str:
     """
 
 
-def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iterator[Statement]:
+def pending_spend(index: int, account: Account, key: BalanceKey, dialect: Dialect) -> Iterator[Statement]:
     """The spend in rows that are in no sum yet, in the form of `spent`."""
     if not dialect.serial:
-        yield spent_in_rows(index, account, kept.bounds, dialect, _UNSUMMED)
+        yield spent_in_rows(index, account, key.bounds, dialect, _UNSUMMED)
 
 
 def spent_of(text: str) -> Contribution | None:

@@ -33,7 +33,7 @@ from acp_proxy.ledger.statements import Journey, Run, Statement, execute, insert
 from acp_proxy.ledger.sums.tallies import is_new_report
 
 Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts
-Together = Callable[[Run, Sequence[Insert]], None]
+InsertAll = Callable[[Run, Sequence[Insert]], None]
 
 _UNLESS_THERE = " ON CONFLICT DO NOTHING"
 _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
@@ -43,7 +43,7 @@ _EXPIRES_AT = 16  # its place in a row of `open_turn`
 HOLDS_OF_TURN = "SELECT amount, unit, estimate FROM hold WHERE org_id = ? AND turn = ?"
 
 
-class Taking:
+class HoldRequest:
     """The hold of one prompt. Computes what it can before the transaction, because other writers wait for that."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Taking:
         """Whatever is left."""
         return self._unpriced and any(denies_unpriced(account) for account, _ in self._wants)
 
-    def decide(self, run: Run, found: Found, dialect: Dialect, together: Together) -> Held:
+    def decide(self, run: Run, found: Found, dialect: Dialect, insert_all: InsertAll) -> Held:
         """Decide on what was found, and keep what was decided."""
         standings = tuple(found.standings)
         if found.own or found.booked:  # asked again: it stays as it was
@@ -80,7 +80,7 @@ class Taking:
         else:
             watched = overshoot.watch(run, self._turn.origin.organisation, found, verdict.holds, dialect)
             inserts += self._admission(verdict.holds, self._until + found.ahead, watched=watched)
-        together(run, inserts)
+        insert_all(run, inserts)
         return Held(verdict, standings)
 
     def _is_first_refusal(self, run: Run) -> bool:
@@ -134,13 +134,13 @@ class Taking:
 
 
 def inserted_together(
-    takings: Sequence[tuple[Taking, Sequence[tuple[Account, int]]]], dialect: Dialect
+    requests: Sequence[tuple[HoldRequest, Sequence[tuple[Account, int]]]], dialect: Dialect
 ) -> Iterator[Statement]:
     """What several turns hold that are admitted at once, as few statements."""
-    decided: list[tuple[Account, Decision]] = [(account, "allow") for _, holds in takings for account, _ in holds]
+    decided: list[tuple[Account, Decision]] = [(account, "allow") for _, holds in requests for account, _ in holds]
     for table, rows, conflict in counting(decided):
         yield from insertions(table, rows, conflict)
-    of_each = [taking.admission(holds) for taking, holds in takings]
+    of_each = [request.admission(holds) for request, holds in requests]
     ahead, clock = dialect.ahead()
     opened = [row for inserts in of_each for table, rows, _ in inserts if table == "open_turn" for row in rows]
     marks = ["?"] * len(opened[0])
@@ -190,7 +190,7 @@ def granting(grant: Grant) -> list[Insert]:
     return [("decision", [(*key, 1)], _COUNT)]
 
 
-class Ending:
+class Settlement:
     """Gives the holds of turns up whose rows are appended."""
 
     def __init__(self, journey: Journey, rows: Sequence[Row]) -> None:

@@ -18,7 +18,7 @@ from acp_proxy.core.budget.lease import PREFIX, Terms
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.accounts import overshoot
-from acp_proxy.ledger.accounts.holding import Insert, Together, admission_of, ends
+from acp_proxy.ledger.accounts.holding import Insert, InsertAll, admission_of, ends
 from acp_proxy.ledger.accounts.overshoot import read_accounts
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.dialects import Dialect
@@ -61,7 +61,7 @@ class Lending:
         self.accounts = [account for account, _ in wants]
         self._question = Question(self.accounts, now, dialect, lease.id)
 
-    def write(self, run: Run, lock: Lock, make: Make, together: Together) -> dict[str, int]:
+    def write(self, run: Run, lock: Lock, make: Make, insert_all: InsertAll) -> dict[str, int]:
         """By the keys of accounts, what is lent. The same lease again is answered as it was."""
         organisation, user = self._lease.origin.organisation, self._lease.origin.user
         lock(run, self.accounts)
@@ -79,7 +79,7 @@ class Lending:
         if lent:
             overshoot.watch(run, organisation, found, lent, self._dialect)
             until = self._now + self._terms.kept + found.ahead
-            together(run, admission_of(self._lease, lent, until, overshoot.written(self.accounts)))
+            insert_all(run, admission_of(self._lease, lent, until, overshoot.written(self.accounts)))
         return {account.key: amount for account, amount in lent}
 
     def _forget_expired(self, run: Run, organisation: str) -> None:
@@ -139,7 +139,7 @@ class Charging:
         self._dialect = dialect
         self._organisation, self._user = rows[0].origin.organisation, rows[0].origin.user
 
-    def write(self, run: Run, lock: Lock, together: Together) -> None:
+    def write(self, run: Run, lock: Lock, insert_all: InsertAll) -> None:
         sql = "SELECT accounts FROM open_turn WHERE org_id = ? AND turn = ? AND user_id = ?"
         found = run(sql, (self._organisation, self._lease, self._user))
         accounts = read_accounts(found[0][0]) if found else ()
@@ -166,7 +166,7 @@ class Charging:
                 (amount, self._organisation, key, self._lease, amount),
             )
         for insert in inserts:
-            together(run, [insert])
+            insert_all(run, [insert])
 
     def _left(self, run: Run) -> dict[str, int]:
         sql = "SELECT account, amount FROM hold WHERE org_id = ? AND turn = ?"

@@ -119,7 +119,7 @@ def none_of(ended: Sequence[tuple[Row, str]], dialect: Dialect) -> Iterator[Stat
         yield headroom.refuted(_question(some, last, dialect), [0] * len(some))
 
 
-class Told:
+class PrefetchedStandings:
     """How accounts stand with all rows included, as far as it could be asked for together with these: one journey less.
 
     What ended turns charge beyond their rows is not included.
@@ -144,12 +144,14 @@ class Told:
         return None if missing or some_summed else _close(found.standings, turn.extra)
 
 
-def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], told: Told, lock: Lock) -> None:
+def count(
+    run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], prefetched: PrefetchedStandings, lock: Lock
+) -> None:
     """Add what turns charge beyond the limits and grants of their accounts, with all rows included.
 
     `rows` are all that are new, also those that held nothing.
     """
-    dialect = told.dialect
+    dialect = prefetched.dialect
     held = {(turn.row.origin.organisation, turn.row.entry.id) for turn in turns}
     keys = ((row.origin.organisation, row.entry.id) for row in rows)
     watching = {key[0] for key in keys if key not in held}
@@ -162,7 +164,7 @@ def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], told: Told,
         if not watched and all(amount <= turn.holds.get(account.key, 0) for account, amount in charges):
             continue
         accounts = [account for account, _ in charges]
-        close = told.close(turn)
+        close = prefetched.close(turn)
         if not (_close(_standings(run, accounts, turn, dialect)) if close is None else close):
             continue
         _watch_all(run, turn.row.origin.organisation, dialect)
@@ -185,19 +187,23 @@ def _charges(turn: EndedTurn) -> list[tuple[Account, int]]:
 
 @lru_cache(maxsize=64)  # prompts that follow each other mostly have the same ones
 def _written(account: Account) -> str:
-    return msgspec.json.encode(_short(account)).decode()
+    return msgspec.json.encode(_without_defaults(account)).decode()
 
 
-def _short(value: object) -> object:
+def _without_defaults(value: object) -> object:
     """Without default values: with a row of a kilobyte, each hold and each settle would write two more pages."""
     if isinstance(value, tuple):
-        return [_short(each) for each in value]
+        return [_without_defaults(each) for each in value]
     if not isinstance(value, Struct):
         return value
     names, defaults = value.__struct_fields__, value.__struct_defaults__
     by_default = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     said = {name: getattr(value, name) for name in names}
-    return {name: _short(each) for name, each in said.items() if name not in by_default or each != by_default[name]}
+    return {
+        name: _without_defaults(each)
+        for name, each in said.items()
+        if name not in by_default or each != by_default[name]
+    }
 
 
 @lru_cache(maxsize=64)

@@ -49,7 +49,7 @@ def columns(what: str, **given: str) -> str:
     return ", ".join((_NONE | given | {"what": f"'{what}'"}).values())
 
 
-def together(parts: Iterable[Statement]) -> Statement:
+def union_all(parts: Iterable[Statement]) -> Statement:
     """Several queries as one statement, so that they see one snapshot."""
     texts, values = zip(*parts, strict=True)
     return _union(texts), list(chain.from_iterable(values))

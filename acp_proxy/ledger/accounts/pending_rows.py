@@ -46,4 +46,4 @@ def add_up(run: Run, organisation: str, turns: Sequence[str]) -> None:
         return
     for start in range(0, len(turns), _MOST_AT_ONCE):
         rows = read_some(run, organisation, turns[start : start + _MOST_AT_ONCE])
-        balance_updates.add(run, balance_updates.concerned(rows))
+        balance_updates.add(run, balance_updates.rows_by_balance(rows))

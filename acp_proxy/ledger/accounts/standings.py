@@ -18,8 +18,8 @@ from acp_proxy.core.money import NANO
 from acp_proxy.core.scope import fits
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.accounts import balances
-from acp_proxy.ledger.accounts.balances import kept_of
-from acp_proxy.ledger.accounts.parts import Part, columns, together
+from acp_proxy.ledger.accounts.balances import balance_key_of
+from acp_proxy.ledger.accounts.parts import Part, columns, union_all
 from acp_proxy.ledger.accounts.spending import organisation_of, spent
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import Owner
@@ -72,12 +72,12 @@ class Question:
         self.dialect = dialect
         self._others = list(_others(accounts, now, dialect, turn, now if expired_at is None else expired_at))
         self._others += _known(organisation_of(accounts[0]), new) if new else ()
-        self._kept = list(map(kept_of, accounts))
+        self._balance_keys = list(map(balance_key_of, accounts))
         self._by_key: dict[str, list[int]] = {}  # several turns may ask for one account
         for index, account in enumerate(accounts):
             self._by_key.setdefault(account.key, []).append(index)
         self.asked = self._asked(range(len(accounts)))
-        self.number_kept = sum(kept is not None for kept in self._kept)
+        self.number_kept = sum(key is not None for key in self._balance_keys)
 
     def ask(self, read: Read, make: Callable[[list[Account]], None] | None = None) -> Found:
         """`make` stores missing sums, if the transaction may write."""
@@ -95,7 +95,7 @@ class Question:
     def answered(self, rows: Iterable[tuple[Any, ...]]) -> tuple[Found, list[Account]]:
         """What `asked` found, and the accounts of which the sum is missing: without these it is all."""
         found = self._answer(rows)
-        missing = [index for index, kept in enumerate(self._kept) if kept is not None and index not in found.kept]
+        missing = [index for index, key in enumerate(self._balance_keys) if key is not None and index not in found.kept]
         return found, [self.accounts[index] for index in missing]
 
     def with_kept(self, found: Found) -> Question:
@@ -109,13 +109,13 @@ class Question:
     def _asked(self, kept: Container[int]) -> Statement:
         """With sums that are kept for the accounts at these places alone."""
         spend = (self._spent(index, kept) for index in range(len(self.accounts)))
-        return together([*chain.from_iterable(spend), *self._others])
+        return union_all([*chain.from_iterable(spend), *self._others])
 
     def _spent(self, index: int, where_kept: Container[int]) -> Iterable[Statement]:
-        account, kept = self.accounts[index], self._kept[index]
-        if kept is None or index not in where_kept:
+        account, key = self.accounts[index], self._balance_keys[index]
+        if key is None or index not in where_kept:
             return spent(index, account, account.bounds, self.dialect)
-        return balances.read(index, account, kept, self._now, self.dialect)
+        return balances.read(index, account, key, self._now, self.dialect)
 
     def _answer(self, found: Iterable[tuple[Any, ...]]) -> Found:
         accounts, by_key = self.accounts, self._by_key

@@ -74,8 +74,8 @@ class Appending:
         sessions = journey.add([chapter.together for chapter in parts.rows.sessions])
         series = journey.add(parts.additions.unsure(self._known.series))
         self.due = [] if self._dialect.serial else pending_rows.note(journey, rows)
-        ending = holding.Ending(journey, self._rows)
-        told = overshoot.Told(journey, rows, self._known.turns, self._dialect)
+        settlement = holding.Settlement(journey, self._rows)
+        prefetched = overshoot.PrefetchedStandings(journey, rows, self._known.turns, self._dialect)
         journey.make(run)
         if not self._looks_first and len(parts.rows.new(chain.from_iterable(turns()))) < len(self._rows):
             self._looks_first = True
@@ -85,11 +85,11 @@ class Appending:
         first = begin_sessions(run, parts.rows.sessions, sessions())
         note_sessions(run, first)
         execute(run, [*of_unpriced(rows), *parts.beside])
-        ended = ending.settle(run)
+        ended = settlement.settle(run)
         if self._dialect.serial:
-            balance_updates.add(run, parts.concerned)
+            balance_updates.add(run, parts.by_balance)
         execute(run, parts.additions.statements())
-        overshoot.count(run, ended, rows, told, lock)
+        overshoot.count(run, ended, rows, prefetched, lock)
         tallies.begin_sessions(run, first, parts.additions.named(chain.from_iterable(series())), self._shard)
         execute(run, parts.tallies)
 
@@ -112,7 +112,7 @@ class _Parts(Struct, frozen=True):
     additions: Additions
     tallies: Sequence[Statement]
     beside: Sequence[Statement]
-    concerned: Sequence[balance_updates.Concerned]
+    by_balance: Sequence[balance_updates.RowsByBalance]
 
     @classmethod
     def of(cls, rows: Sequence[Row], shard: int, *, in_order: bool) -> _Parts:
@@ -121,7 +121,7 @@ class _Parts(Struct, frozen=True):
             Additions.of(rows),
             Tallies(rows, shard).statements(),
             [*works(rows), *_exported(rows)],
-            balance_updates.concerned(rows),
+            balance_updates.rows_by_balance(rows),
         )
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ledger import LedgerUnavailableError, OpenTurn, Query, open_ledger
-from acp_proxy.ledger.accounts.together import Prompt
+from acp_proxy.ledger.accounts.batched_holds import Prompt
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sql_ledger import SqlLedger

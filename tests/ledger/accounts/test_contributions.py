@@ -17,8 +17,8 @@ from acp_proxy.core.scope import Scope
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.accounts.balances import kept_of, whose_are
-from acp_proxy.ledger.accounts.parts import Part, together
+from acp_proxy.ledger.accounts.balances import balance_key_of, whose_are
+from acp_proxy.ledger.accounts.parts import Part, union_all
 from acp_proxy.ledger.accounts.spending import spent, spent_in_rows
 from acp_proxy.ledger.sql_ledger import SqlLedger
 from harness.rows import NOON
@@ -46,8 +46,8 @@ def of_organisation(of: Account, organisation: str) -> Account:
 
 def contribution(of: Account, row: Row) -> Contribution:
     """By Python."""
-    kept = kept_of(of)
-    if kept is None or kept.whose not in whose_are(row.origin, booked(row.entry.session), row.process):
+    key = balance_key_of(of)
+    if key is None or key.whose not in whose_are(row.origin, booked(row.entry.session), row.process):
         return NOTHING
     scope = of.filter.scope
     return Contribution.of(of.unit, scope, row.entry, lines_in(scope, of.bounds, row.origin, row.entry))
@@ -72,7 +72,7 @@ def test_sql_adds_up_what_python_does(ledger: SqlLedger, rows: list[Row], of: Ac
     of = of_organisation(of, organisation)
     expected = added_up(booked_rows, of)
     for parts in (spent(0, of, of.bounds, ledger.dialect), [spent_in_rows(0, of, of.bounds, ledger.dialect)]):
-        found = [Part._make(each).contribution for each in ledger._read(*together(parts))]
+        found = [Part._make(each).contribution for each in ledger._read(*union_all(parts))]
         assert plain(reduce(Contribution.__add__, found, NOTHING).within(of.unit)) == expected
 
 

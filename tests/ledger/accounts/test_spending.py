@@ -14,8 +14,8 @@ from acp_proxy.core.budget import Account, Budget
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import DAY, Bounds
 from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.accounts.balances import kept_of
-from acp_proxy.ledger.accounts.parts import together
+from acp_proxy.ledger.accounts.balances import balance_key_of
+from acp_proxy.ledger.accounts.parts import union_all
 from acp_proxy.ledger.accounts.spending import spent
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import BudgetLedger
@@ -52,7 +52,7 @@ def test_a_session_or_a_run_is_added_up_without_a_look_at_all_lines(
     path = tmp_path / "ledger.db"
     with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
         ledger.append([row(), row(session="s2")])
-    asked = together(spent(0, account(budget(amount, **of)), Bounds(), SQLITE))
+    asked = union_all(spent(0, account(budget(amount, **of)), Bounds(), SQLITE))
     with closing(sqlite3.connect(path)) as connection:
         if analyzed:
             connection.execute("ANALYZE")
@@ -86,10 +86,10 @@ def test_turns_of_one_model_are_counted_without_a_look_at_lines() -> None:
 
 
 def test_what_moves_in_a_quarter_of_an_hour_has_no_totals_looked_through() -> None:
-    kept = kept_of(of := account(budget("9 USD", "rolling:24h"), at=NOON + MINUTE))
-    assert kept is not None
-    assert kept.edge is not None
-    (asked,) = spent(0, of, kept.edge, SQLITE)
+    key = balance_key_of(of := account(budget("9 USD", "rolling:24h"), at=NOON + MINUTE))
+    assert key is not None
+    assert key.edge is not None
+    (asked,) = spent(0, of, key.edge, SQLITE)
     assert "total" not in asked[0]
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.accounts.balances import ANEW
-from acp_proxy.ledger.accounts.parts import together
+from acp_proxy.ledger.accounts.parts import union_all
 from acp_proxy.ledger.accounts.spending import spent
 from acp_proxy.ledger.budgets import EXPIRY, Grant
 from acp_proxy.ledger.dialects import POSTGRES
@@ -114,7 +114,7 @@ class TestSchema:
         self, postgres: Server, empty: str, window: str
     ) -> None:
         of = account(budget("9 USD", window))
-        question, values = together(spent(0, of, of.bounds, POSTGRES))
+        question, values = union_all(spent(0, of, of.bounds, POSTGRES))
         with closing(PostgresLedger(empty)) as ledger:
             ledger.append([row(line(f"model {number}")) for number in range(100)])
             more = "SELECT org_id, level, series, bucket - n" + ", 1" * 13 + " FROM total, generate_series(1, 300) n"

@@ -16,7 +16,7 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.accounts import headroom
-from acp_proxy.ledger.accounts.holding import Taking, inserted_together
+from acp_proxy.ledger.accounts.holding import HoldRequest, inserted_together
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import Held
 from acp_proxy.ledger.dialects import Dialect
@@ -35,20 +35,20 @@ class Prompt(Struct, frozen=True):
     unpriced: bool = False
 
 
-class Together:
+class BatchedHolds:
     """Those of one organisation for which a server can hold at once. Others are asked for one by one."""
 
     def __init__(self, prompts: Sequence[Prompt], dialect: Dialect) -> None:
         self._dialect = dialect
         self._accounts: dict[str, Account] = {}
-        self._prompts: dict[int, tuple[Prompt, Taking]] = {}
+        self._prompts: dict[int, tuple[Prompt, HoldRequest]] = {}
         turns = set[str]()
         for number, prompt in enumerate(prompts):
-            taking = Taking(prompt.turn, prompt.wants, prompt.until, unpriced=prompt.unpriced)
+            request = HoldRequest(prompt.turn, prompt.wants, prompt.until, unpriced=prompt.unpriced)
             is_like = prompt.turn.origin.organisation == prompts[0].turn.origin.organisation
-            if is_like and prompt.turn.id not in turns and not taking.is_denied and self._take(prompt):
+            if is_like and prompt.turn.id not in turns and not request.is_denied and self._take(prompt):
                 turns.add(prompt.turn.id)
-                self._prompts[number] = prompt, taking
+                self._prompts[number] = prompt, request
 
     def __len__(self) -> int:
         return len(self._prompts)
@@ -78,8 +78,8 @@ class Together:
                 headroom.refuted(question, [needs[account.key] for account in accounts]),
                 *inserted_together(
                     [
-                        (taking, [(each, _most(size)) for each, size in prompt.wants])
-                        for prompt, taking in self._prompts.values()
+                        (request, [(each, _most(size)) for each, size in prompt.wants])
+                        for prompt, request in self._prompts.values()
                     ],
                     self._dialect,
                 ),
@@ -87,14 +87,14 @@ class Together:
             last=True,
         )[0]
 
-    def held(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Taking, Held]]:
+    def held(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, HoldRequest, Held]]:
         """By their numbers. To each, what those before it hold is held."""
         accounts = list(self._accounts.values())
         prompts = [prompt for prompt, _ in self._prompts.values()]
         found, _ = self._question(prompts, accounts).answered(rows)
         standings: dict[str, Standing] = {each.account.key: each for each in found.standings}
-        for number, (prompt, taking) in self._prompts.items():
-            yield number, taking, taking.held_of(tuple(standings[account.key] for account, _ in prompt.wants))
+        for number, (prompt, request) in self._prompts.items():
+            yield number, request, request.held_of(tuple(standings[account.key] for account, _ in prompt.wants))
             for account, size in prompt.wants:
                 standing = standings[account.key]
                 standings[account.key] = replace(standing, held=standing.held + _most(size))

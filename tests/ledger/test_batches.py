@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ledger import OpenTurn, Query, RowRefusedError
-from acp_proxy.ledger.accounts.together import Prompt
+from acp_proxy.ledger.accounts.batched_holds import Prompt
 from acp_proxy.ledger.budgets import EXPIRY, Held
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sql_ledger import SqlLedger
