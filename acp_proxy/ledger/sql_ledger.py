@@ -145,7 +145,7 @@ class SqlLedger(SqlReader):
     def append_together(self, of_each: Sequence[Sequence[Row]], *, in_order: bool = False) -> list[int]:
         """How many rows of each were new. Those that go on with what is there wait for none that begins something."""
         rows = [row for some in of_each for row in some]
-        begun = [row for row in rows if self.dialect.remote and self._known.has([row], set())]
+        begun = [row for row in rows if self.dialect.remote and self._known.goes_on(row)]
         ids = {id(row) for row in begun}
         new = Counter[tuple[str, str]]()
         for some in (begun, [row for row in rows if id(row) not in ids]):
@@ -172,15 +172,10 @@ class SqlLedger(SqlReader):
         return series is not None
 
     def _append(self, appending: Appending) -> None:
-        if appending.begins_nothing:
+        for write in appending.tries(self._lock):
             with suppress(NotAsAssumedError):
-                self._write(appending.write_at_once)
+                self._write(write)
                 return
-        write = partial(appending.write, lock=self._lock)
-        try:
-            self._write(write)
-        except NotAsAssumedError:
-            self._write(write)
 
     def _add_up(self, organisation: str, run: Run) -> None:
         """Does nothing while somebody else does."""
@@ -288,7 +283,7 @@ class SqlLedger(SqlReader):
         balance_updates.make(run, accounts, now, self.dialect)
 
     def release(self, organisation: str, turn: str) -> None:
-        self._known.turns.pop(turn, None)
+        self._known.released(turn)
         self._write(lambda run: holding.end(run, organisation, [turn]))
         self._keep_sums()
 

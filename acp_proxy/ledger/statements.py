@@ -12,7 +12,15 @@ Statement = tuple[str, Sequence[Any]]  # what is made before a transaction, for 
 
 
 class NotAsAssumedError(Exception):
-    """The last statements of a transaction assumed what is not so: nothing of it was done."""
+    """The last statements of a transaction assumed what is not so: nothing of it was done.
+
+    Whoever catches it tries something else at once: what it locked may be locked until then. `is_there` is whether a
+    row was there already.
+    """
+
+    def __init__(self, *, is_there: bool = False) -> None:
+        super().__init__()
+        self.is_there = is_there
 
 
 class Run(Protocol):

@@ -127,7 +127,8 @@ class HoldRequest:
         if not (held.admitted and self._is_new):
             return None
         values = _hold_values(self._turn, held.verdict.holds)
-        return Opened(self.accounts, [(key, amount, unit, terms) for _, key, _, amount, unit, terms, _ in values])
+        holds = [(key, amount, unit, terms) for _, key, _, amount, unit, terms, _ in values]
+        return Opened(self.accounts, holds, held.standings)
 
     def _admission(self, holds: Sequence[tuple[Account, int]], until: int, *, watched: bool) -> list[Insert]:
         return _admission(self._open_turn, _hold_values(self._turn, holds), until, self.accounts, watched=watched)

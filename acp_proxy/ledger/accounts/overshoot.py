@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -63,6 +64,17 @@ class Opened(Struct, frozen=True):
 
     accounts: str
     holds: Sequence[tuple[str, int, str, str | None]]
+    standings: Sequence[Standing]  # as it was admitted, without what it holds itself
+
+    def may_exceed(self, row: Row, *, granted: bool) -> bool:
+        """Whether its row charges more than an account had left by then, with what was granted or without."""
+        holds = {account: amount for account, amount, _, _ in self.holds}
+        for standing in self.standings:
+            account = standing.account
+            charged = charge(account, row.origin, row.entry, hold=holds.get(account.key, 0), process=row.process)
+            if charged > standing.left - (0 if granted else standing.granted):
+                return True
+        return False
 
 
 class EndedTurn(Struct, frozen=True):
@@ -127,21 +139,32 @@ class PrefetchedStandings:
 
     def __init__(self, journey: Journey, rows: Iterable[Row], opened: Mapping[str, Opened], dialect: Dialect) -> None:
         self.dialect = dialect
-        self._asked: dict[tuple[str, str], tuple[Question, Callable[[], list[list[tuple[Any, ...]]]]]] = {}
+        self.is_locked = False
+        self._asked: dict[tuple[str, str], tuple[str, Question, Callable[[], list[list[tuple[Any, ...]]]]]] = {}
         for row in rows if opened and dialect.remote else ():
             if (turn := opened.get(row.entry.id)) and (accounts := read_accounts(turn.accounts)):
                 question = _question(accounts, row, dialect)
-                self._asked[row.origin.organisation, row.entry.id] = question, journey.add([question.asked])
+                answer = journey.add([question.asked])
+                self._asked[row.origin.organisation, row.entry.id] = turn.accounts, question, answer
 
-    def close(self, turn: EndedTurn) -> bool | None:
-        """Whether some account may exceed its limit if all holds are spent; None where it was not asked for."""
+    def lock(self, run: Run, lock: Lock) -> None:
+        """Before the journey: what it finds then can be counted with."""
+        concerned: dict[str, list[Account]] = {}
+        for (organisation, _), (_, question, _) in sorted(self._asked.items(), key=itemgetter(0)):
+            concerned.setdefault(organisation, []).extend(question.accounts)
+        for accounts in concerned.values():
+            lock(run, accounts)
+        self.is_locked = True
+
+    def standings(self, turn: EndedTurn) -> Sequence[Standing] | None:
+        """Of the accounts that the turn was admitted under; None where that was not asked for."""
         asked = self._asked.get((turn.row.origin.organisation, turn.row.entry.id))
-        if asked is None:
+        if asked is None or asked[0] != turn.accounts:
             return None
-        question, answer = asked
+        _, question, answer = asked
         found, missing = question.answered(answer()[0])
         some_summed = question.number_kept < len(question.accounts)  # from totals, perhaps, which are added to last
-        return None if missing or some_summed else _close(found.standings, turn.extra)
+        return None if missing or some_summed else found.standings
 
 
 def count(
@@ -158,19 +181,24 @@ def count(
     for organisation in sorted(watching):
         _watch_all(run, organisation, dialect)
     counted: Counter[str] = Counter()
+    extra = any(turn.extra for turn in turns)  # by one of them, perhaps to the account of another
     for turn in turns:
         charges = _charges(turn)
         watched = turn.watched or turn.row.origin.organisation in watching
         if not watched and all(amount <= turn.holds.get(account.key, 0) for account, amount in charges):
             continue
         accounts = [account for account, _ in charges]
-        close = prefetched.close(turn)
-        if not (_close(_standings(run, accounts, turn, dialect)) if close is None else close):
+        found = prefetched.standings(turn)
+        if not (_close(_standings(run, accounts, turn, dialect)) if found is None else _close(found, turn.extra)):
             continue
         _watch_all(run, turn.row.origin.organisation, dialect)
-        lock(run, accounts)  # only now: turns of others may end at this moment, and no other hold waits for them
+        if found is None or extra or not prefetched.is_locked:
+            lock(run, accounts)  # only now: turns of others may end at this moment, and no other hold waits for them
+            found = _standings(run, accounts, turn, dialect)
+        standings = {standing.account: standing for standing in found}
         amounts: Counter[Account] = Counter()
-        for standing, (account, amount) in zip(_standings(run, accounts, turn, dialect), charges, strict=True):
+        for account, amount in charges:
+            standing = standings[account]
             amounts[account] = min(amount, standing.spent - standing.allowed - counted[account.key])
         counted.update({account.key: amount for account, amount in amounts.items() if amount > 0})
         insert(run, "overshoot", [_values(account, amount) for account, amount in amounts.items() if amount > 0], _ADD)

@@ -24,6 +24,7 @@ from acp_proxy.ledger.postgres.early_commit import CONFIRMING, EARLY
 from acp_proxy.ledger.postgres.errors import (
     CONFLICTS,
     ENDED,
+    IS_THERE,
     NO_RIGHT,
     NO_STATEMENT,
     NO_SUCH_LEVEL,
@@ -50,6 +51,8 @@ _WRITES = ("INSERT", "UPDATE", "DELETE")
 # Each statement sees what others committed before it, whatever the database's default is.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _COMMIT: Statement = ("COMMIT", ())
+_ROLLBACK: Statement = ("ROLLBACK", ())
+_OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _HERE: Statement = ("SELECT 1", ())
 _BEGIN_PATIENTLY = f"{_BEGIN}; SET LOCAL lock_timeout = {{:.0f}}"  # in milliseconds
 
@@ -164,6 +167,8 @@ class Transactions:
         connection = self._connected(deadline)
         soon, self._soon = self._soon, None
         run = _Statements(connection, longest or self._patience, soon)
+        if connection.pgconn.transaction_status in _OPEN:  # what was tried before: its end costs no journey
+            run.waiting.append(_ROLLBACK)
         try:
             if not begin:
                 run.waiting += [_HERE] if soon else []
@@ -178,10 +183,10 @@ class Transactions:
                 result = work(run)
                 if not run.ended:
                     run.each((), last=True)
-            except BaseException:
-                if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+            except BaseException as error:
+                if connection.pgconn.transaction_status in _OPEN and not _is_tried_anew(error, repeat, deadline):
                     with suppress(psycopg.Error, TimeoutError):
-                        _Statements(connection, 1)("ROLLBACK", ())
+                        _Statements(connection, 1)(*_ROLLBACK)
                 raise
             self._fresh = not connection.prepares
             return result
@@ -232,6 +237,12 @@ class Transactions:
         return self._connection
 
 
+def _is_tried_anew(error: BaseException, repeat: Sequence[str], deadline: float) -> bool:
+    """At once, on the same connection. What failed at the server has no locks there any more."""
+    conflicts = isinstance(error, psycopg.Error) and error.sqlstate in repeat and time.monotonic() < deadline
+    return conflicts or isinstance(error, NotAsAssumedError)
+
+
 class _Statements:
     """A `Run`. What only writes waits for the next statement that asks: together they are one journey."""
 
@@ -257,7 +268,7 @@ class _Statements:
             found = self._connection.journey(sent, now + self._seconds, soon and now + soon)
         except psycopg.Error as error:
             if last and statements and error.sqlstate in NOT_AS_ASSUMED:
-                raise NotAsAssumedError from error
+                raise NotAsAssumedError(is_there=error.sqlstate == IS_THERE) from error
             raise
         self.ended = last
         return found[len(before) : len(before) + len(statements)]

@@ -6,7 +6,8 @@ everybody adds to is locked in that one alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -40,18 +41,30 @@ class Appending:
         self._in_order = in_order
         self._parts = _Parts.of(rows, shard, in_order=in_order)
         self._looks_first = not dialect.remote
+        self._all_there = False  # as it seems
+        self._may_exceed = dialect.remote and any(map(known.may_exceed, rows))
+        self._locks_first = self._may_exceed and any(known.may_exceed(row, granted=True) for row in rows)
         self._series = set(self._parts.additions.series)
         self._series_written: Collection[tuple[str, str]] = ()
         self.new: Sequence[Row] = ()  # rows that were not there
         self.due: list[str] = []  # organisations whose rows are to be added up when these are committed
 
+    def tries(self, lock: Lock) -> Iterator[Callable[[Run], None]]:
+        """What to do in a transaction: the next one where a NotAsAssumedError came of it. Of the last one none does."""
+        if self._begins_nothing and not self._may_exceed:
+            yield self._write_at_once
+        for _ in range(2):
+            if self._all_there:
+                yield self._write_nothing
+            yield partial(self.write, lock=lock)
+
     @property
-    def begins_nothing(self) -> bool:
+    def _begins_nothing(self) -> bool:
         return self._dialect.remote and self._known.has(self._rows, self._series)
 
-    def write_at_once(self, run: Run) -> None:
+    def _write_at_once(self, run: Run) -> None:
         """All rows, where they begin nothing. Raises NotAsAssumedError where they do, or must be looked at."""
-        if not self.begins_nothing:  # on a new connection less is known
+        if not self._begins_nothing:  # on a new connection less is known
             raise NotAsAssumedError
         parts, journey = self._parts, Journey()
         sessions = [each for chapter in parts.rows.sessions for each in chapter.one_by_one()]
@@ -59,8 +72,19 @@ class Appending:
         self.due = pending_rows.note(journey, self._rows)
         journey.add([*parts.beside, *parts.additions.statements(), *parts.tallies])
         journey.add(list(at_once.ends(self._rows, self._known, self._dialect)))
-        journey.make(run, last=True)
+        try:
+            journey.make(run, last=True)
+        except NotAsAssumedError as error:
+            self._looks_first, self._locks_first = error.is_there, not error.is_there
+            self._all_there = error.is_there and len(self._rows) == 1
+            raise
         self.new, self._series_written = self._rows, self._series
+
+    def _write_nothing(self, run: Run) -> None:
+        """Where all are there, and hold nothing: only that it is kept is waited for."""
+        self._all_there = False
+        run.each(list(at_once.none_new(self._rows)), last=True)
+        self.new, self._series_written, self.due = (), (), []
 
     def write(self, run: Run, lock: Lock) -> None:
         """Raises NotAsAssumedError once, where some are there and it takes a journey less with those that are not."""
@@ -75,11 +99,15 @@ class Appending:
         series = journey.add(parts.additions.unsure(self._known.series))
         self.due = [] if self._dialect.serial else pending_rows.note(journey, rows)
         settlement = holding.Settlement(journey, self._rows)
-        prefetched = overshoot.PrefetchedStandings(journey, rows, self._known.turns, self._dialect)
+        prefetched = overshoot.PrefetchedStandings(journey, rows, self._known.admitted, self._dialect)
+        if self._locks_first:
+            prefetched.lock(run, lock)
         journey.make(run)
-        if not self._looks_first and len(parts.rows.new(chain.from_iterable(turns()))) < len(self._rows):
-            self._looks_first = True
-            raise NotAsAssumedError
+        if not self._looks_first:
+            new = parts.rows.new(chain.from_iterable(turns()))
+            if len(new) < len(self._rows):
+                self._looks_first, self._all_there = True, not new
+                raise NotAsAssumedError(is_there=True)
 
         self.new, self._series_written = rows, parts.additions.series
         first = begin_sessions(run, parts.rows.sessions, sessions())

@@ -5,7 +5,8 @@ The server checks what is assumed, and else does nothing of it. Only on PostgreS
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct, field
@@ -23,6 +24,9 @@ _BELIEVED = 600.0  # seconds
 _MOST = 10_000  # of each kind that are remembered: of others the ledger is asked
 # Two rows where there can be one: it fails.
 _NONE_OPEN = "SELECT (SELECT 1 UNION ALL SELECT 1 FROM open_turn WHERE org_id = ? AND turn IN ({turns}))"
+_ALL_THERE = """
+SELECT (SELECT 1 UNION ALL SELECT 1 WHERE (SELECT count(*) FROM turn WHERE org_id = ? AND id IN ({turns})) < ?)
+"""
 
 Session = tuple[str, str, str, str, str]
 
@@ -37,12 +41,11 @@ class Known(Struct):
     series: set[tuple[str, str]] = field(default_factory=set)  # ids, with their organisations
     sessions: dict[Session, int] = field(default_factory=dict)  # with when they began, or later
     turns: dict[str, Opened] = field(default_factory=dict)
+    earlier: dict[str, Opened] = field(default_factory=dict)  # of connections before: may be otherwise by now
     since: float = 0  # by `time.monotonic`
 
     def opened(self, turn: str, opened: Opened) -> None:
-        if len(self.turns) >= _MOST:  # the oldest may have ended elsewhere
-            del self.turns[next(iter(self.turns))]
-        self.turns[turn] = opened
+        _put(self.turns, turn, opened)
 
     def look_again(self, now: float) -> None:
         if now - self.since > _BELIEVED:
@@ -52,7 +55,11 @@ class Known(Struct):
 
     def ended(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            self.turns.pop(row.entry.id, None)
+            self.released(row.entry.id)
+
+    def released(self, turn: str) -> None:
+        self.turns.pop(turn, None)
+        self.earlier.pop(turn, None)
 
     def appended(self, rows: Sequence[Row]) -> None:
         for row in rows:
@@ -64,12 +71,34 @@ class Known(Struct):
     def clear(self) -> None:
         self.series.clear()
         self.sessions.clear()
+        for turn, opened in self.turns.items():
+            _put(self.earlier, turn, opened)
         self.turns.clear()
+
+    def goes_on(self, row: Row) -> bool:
+        """Whether it begins nothing but perhaps a series, and all of it will fit into what was left."""
+        return self.has([row], set()) and not self.may_exceed(row)
+
+    @property
+    def admitted(self) -> Mapping[str, Opened]:
+        """Turns by which accounts can be asked for, as far as these are still theirs."""
+        return ChainMap(self.turns, self.earlier)
+
+    def may_exceed(self, row: Row, *, granted: bool = False) -> bool:
+        """As `Opened.may_exceed`; of a turn that is not known it is not said."""
+        opened = self.admitted.get(row.entry.id)
+        return opened is not None and opened.may_exceed(row, granted=granted)
 
     def has(self, rows: Sequence[Row], series: set[tuple[str, str]]) -> bool:
         """Whether these rows begin nothing."""
         begun = (self.sessions.get(session_of(row), row.entry.started_at + 1) for row in rows)
         return series <= self.series and all(at <= row.entry.started_at for at, row in zip(begun, rows, strict=True))
+
+
+def _put(turns: dict[str, Opened], turn: str, opened: Opened) -> None:
+    if len(turns) >= _MOST:  # the oldest may have ended elsewhere
+        del turns[next(iter(turns))]
+    turns[turn] = opened
 
 
 def session_of(row: Row) -> Session:
@@ -90,3 +119,14 @@ def ends(rows: Sequence[Row], known: Known, dialect: Dialect) -> Iterator[Statem
     for row, opened in ended:
         yield from holding.surcharges(row, holding.beyond(opened.holds, row))
     yield from overshoot.none_of([(row, opened.accounts) for row, opened in ended], dialect)
+
+
+def none_new(rows: Sequence[Row]) -> Iterator[Statement]:
+    """Says that all rows are there, and that their turns hold nothing."""
+    turns: dict[str, set[str]] = {}
+    for row in rows:
+        turns.setdefault(row.origin.organisation, set()).add(row.entry.id)
+    for organisation, some in turns.items():
+        marks, values = ", ".join("?" * len(some)), (organisation, *sorted(some))
+        yield _ALL_THERE.format(turns=marks), (*values, len(some))
+        yield _NONE_OPEN.format(turns=marks), values

@@ -11,7 +11,9 @@ from threading import Thread
 import psycopg
 import pytest
 
+from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import LedgerUnavailableError, Query, jobs, open_ledger
+from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.postgres import transactions
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
@@ -19,10 +21,13 @@ from acp_proxy.ledger.worker import LedgerWorker
 from harness.daemons import until
 from harness.faults.link import Link, linked
 from harness.postgres import Server, asked
-from harness.rows import line, row
+from harness.rows import NOON, line, row
 from tests.core.accounts import budget, usd
-from tests.ledger.holds import CAP, account, held, hold
+from tests.ledger.holds import CAP, account, held, hold, overshot
 from tests.ledger.warned import Warnings
+
+WIDE = account(budget("1000 USD", name="wide"))
+WARNED = account(budget("1 USD", mode="warn"))
 
 
 @pytest.fixture
@@ -89,9 +94,7 @@ def test_the_first_prompt_of_a_session_costs_two_journeys_and_its_sum_is_kept_af
         assert link.journeys - before == 1
 
 
-def test_an_append_costs_two_journeys_and_more_only_where_a_limit_is_exceeded_or_the_row_is_there(
-    url: str, link: Link, tmp_path: Path
-) -> None:
+def test_an_append_costs_two_journeys_at_most(url: str, link: Link, tmp_path: Path) -> None:
     def journeys(work: Callable[[], object]) -> int:
         before = link.journeys
         work()
@@ -105,16 +108,59 @@ def test_an_append_costs_two_journeys_and_more_only_where_a_limit_is_exceeded_or
             found["is asked whether a failover keeps it"] = journeys(ledger.is_sure)
             hold(ledger, f"{number}", (CAP, "0.3"))
             found["goes on"] = journeys(partial(ledger.append, [row(id=f"{number}")]))
+        hold(ledger, "waits", (WIDE, "0.9"))
+        ledger.rest()
+        ledger.grants("default")
+        found["was admitted by a connection before"] = journeys(partial(ledger.append, [row(id="waits")]))
         hold(ledger, "beyond", (CAP, "0.9"))
         found["exceeds its limit"] = journeys(partial(ledger.append, [row(line(cost="2"), id="beyond")]))
+        hold(ledger, "warned", (WARNED, "0.1"))
+        found["goes on beyond its limit"] = journeys(partial(ledger.append, [row(line(cost="0.1"), id="warned")]))
+        hold(ledger, "first", (WARNED, "0.1"))
+        found["begins a session beyond its limit"] = journeys(
+            partial(ledger.append, [row(line(cost="0.1"), id="first", session="another")])
+        )
+        ledger.grant(Grant("g", "default", "user", "daily", None, usd("9"), "USD", NOON, NOON + HOUR, "carol", "why"))
+        hold(ledger, "granted", (CAP, "0.1"))
+        held_by = ledger._read("SELECT sum(holds) FROM account", ())
+        found["goes on by a grant"] = journeys(partial(ledger.append, [row(line(cost="0.1"), id="granted")]))
+        assert ledger._read("SELECT sum(holds) FROM account", ()) == held_by, "others wait for it"
         found["is there already"] = journeys(partial(ledger.append, [begun]))
+        found["is there, as others are"] = journeys(partial(ledger.append, [begun, row(id="beyond")]))
+        assert overshot(ledger) == {"daily": usd("1.25")}
     assert found == {
         "begins a session": 2,
         "is asked whether a failover keeps it": 2,
         "goes on": 1,
-        "exceeds its limit": 5,
-        "is there already": 7,
+        "was admitted by a connection before": 2,
+        "exceeds its limit": 2,
+        "goes on beyond its limit": 2,
+        "begins a session beyond its limit": 2,
+        "goes on by a grant": 2,
+        "is there already": 2,
+        "is there, as others are": 2,
     }
+
+
+def test_an_append_costs_a_journey_more_where_what_others_did_is_found_out_by_it(
+    url: str, direct: str, link: Link, tmp_path: Path
+) -> None:
+    def journeys(work: Callable[[], object]) -> int:
+        before = link.journeys
+        work()
+        return link.journeys - before
+
+    with closing(PostgresLedger(url, journals=[tmp_path])) as ledger, closing(PostgresLedger(direct)) as other:
+        hold(ledger, "known", (CAP, "0.1"))
+        ledger.append([row(line(cost="0.1"), id="known")])
+        hold(ledger, "mine", (CAP, "0.1"))
+        other.append([row(line(cost="0.85"), id="theirs")])
+        assert journeys(partial(ledger.append, [row(line(cost="0.1"), id="mine")])) == 3
+        assert overshot(ledger) == {"daily": usd("0.05")}
+        other.append([row(id="of both")])
+        rows = [row(id="of both"), row(id="new")]
+        assert journeys(partial(ledger.append, rows)) == 4
+        assert {each.entry.id for each in ledger.rows(Query())} == {"known", "mine", "theirs", "of both", "new"}
 
 
 def test_a_connection_of_which_nothing_comes_any_more_is_not_waited_for_after_a_rest(
