@@ -63,7 +63,6 @@ class Meter:
 
         `aliases` are the configuration's: the one under an agent's name is the model of agents that never name one.
         """
-        self._pricer = pricer
         self._rows = Rows(pricer, new_id, estimate=estimate)
         self._sessions = Sessions(profiles or {}, agent_name, aliases or {})
 
@@ -154,8 +153,7 @@ class Meter:
         return [] if entry is None else [self._metered(account, entry, reported=True, reported_cost=True)]
 
     def _state(self, account: SessionAccount) -> SessionState:
-        window = None if account.context.size else self._pricer.window(account.model)
-        return account.state(window, self._rows.named(account.model))
+        return account.state(self._rows.context_size(account), self._rows.named(account.model))
 
     # -- what comes in mid-turn, and between turns
 

@@ -47,7 +47,6 @@ class AgentCost:
         "_anew",
         "_baseless",
         "_before",
-        "_booked_for_first",
         "_carried_over",
         "_doubted",
         "_falls_unexplained",
@@ -87,8 +86,8 @@ class AgentCost:
         self._before: Money | None = None  # the same, since it was told one that may go on from there
         self._unsure = ""
         self.resumed = False  # what was taken last may have gone on from an earlier cost that is known
-        self._first: Money | None = None  # the same once it was taken, for `settle`
-        self._booked_for_first: tuple[Money, ...] = ()  # in its place, by tokens and prices
+        # `_adopted` once it was taken, and what was booked in its place, by tokens and prices: for `settle`
+        self._first: tuple[Money, tuple[Money, ...]] | None = None
         self._reported = self._baseless = self._carried_over = self._doubted = False
 
     @property
@@ -116,7 +115,7 @@ class AgentCost:
         self._perhaps = self._before = None
         self._grown, self._unsure = 0, ""
         self._others.clear()
-        self._presumed = ()
+        self._carried_over = False
         self._first = None
         self._ahead = None  # of a counter that says nothing any more
 
@@ -129,7 +128,7 @@ class AgentCost:
         """The session is closed: its cost may begin at 0 when it is loaded."""
         if self._restarts:
             self.begin(at_zero=True)
-        elif self._falls_unexplained and self.last is not None and self.positive:
+        elif self._falls_unexplained and self.positive:
             self._perhaps, self.last, self._known = self.last, None, False
 
     @property
@@ -175,20 +174,19 @@ class AgentCost:
 
     def book_for_first(self, costs: tuple[Money, ...] | None) -> None:
         """What was priced in place of a first value. None: the user's prices stand, whatever it holds."""
-        self._booked_for_first = costs or ()
         if costs is None:
             self._first = None
-        elif costs and self._first is not None:
-            self._first = self.last  # a turn has all of its price, also what was told of it after the first value
+        elif costs and self._first is not None and self.last is not None:
+            self._first = self.last, costs  # a turn has all of its price, also what was told after the first value
 
     def settle(self, value: Money, presumed: tuple[Money, ...] = ()) -> Money | None:
         """What the first value held beyond what was booked for it, once it is known where the counter stood."""
-        first, self._first = self._first, None
-        if first is None or not _is_within(value, first):
+        if self._first is None:
             return None
-        if any(money.currency != first.currency for money in self._booked_for_first):
+        (first, costs), self._first = self._first, None
+        if not _is_within(value, first) or any(cost.currency != first.currency for cost in costs):
             return None
-        booked = sum(cost.nano for cost in self._booked_for_first)
+        booked = sum(cost.nano for cost in costs)
         missing = Money(first.nano - value.nano - booked, first.currency)
         if missing.nano * 100 <= booked:
             return None  # 1 % is two price lists, not spend
@@ -251,8 +249,10 @@ class AgentCost:
 
     def book_ahead(self, cost: Money) -> None:
         """A turn was priced from its tokens although the agent will still report its cost: not twice, then."""
-        same = self._ahead is not None and self._ahead.currency == cost.currency
-        self._ahead = self._ahead.plus(cost) if self._ahead is not None and same else cost
+        if (ahead := self._ahead) is None or ahead.currency != cost.currency:
+            self._ahead = cost
+        else:
+            self._ahead = ahead.plus(cost)
 
     @property
     def so_far(self) -> Increase:
@@ -279,7 +279,7 @@ class AgentCost:
             self._before, self._unsure = None, ""
         self._grown = 0
         if self._adopted is not None:
-            self._first, self._booked_for_first = self._adopted, ()
+            self._first = self._adopted, ()
         self.pending, self._adopted = (), None
         self._reported = self._baseless = False
         return increase

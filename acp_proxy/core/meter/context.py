@@ -44,7 +44,7 @@ def request_context(account: SessionAccount, ended: TurnEnded, told: TurnContext
         one = used.source == "estimated" or (counted and account.reader.of_one_call)
         return used.usage.prompt if one else None
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.context.holds_output else 0
-    return max(0, told.largest - written)
+    return told.largest - written
 
 
 def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
@@ -53,7 +53,7 @@ def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
     if largest is None:
         return None
     written = usage.completion if account.profile.context.holds_output else 0
-    return max(0, largest - written)
+    return largest - written
 
 
 def _chars_since(ended: TurnEnded, told: TurnContexts) -> int:

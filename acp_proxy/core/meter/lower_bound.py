@@ -29,8 +29,8 @@ def tokens_told(account: SessionAccount) -> Reading | None:
 
 def _by_contexts(account: SessionAccount) -> Usage:
     told, a_call = account.observed.context, account.profile.context.a_call
-    if not a_call:
+    if not a_call or told.first is None or told.largest is None:
         return NOTHING
     sent = told.total // a_call
-    new = min(sent, (told.largest or 0) - (told.first or 0))
+    new = min(sent, told.largest - told.first)
     return Usage(input=new, cached_read=sent - new)

@@ -56,7 +56,7 @@ class Rows:
         """The turn's own row comes last: it stands at the end of all that it caused."""
 
         def guess() -> Estimate | None:
-            return estimate(ended, account, observed.context, self._size(account)) if self._estimate else None
+            return estimate(ended, account, observed.context, self.context_size(account)) if self._estimate else None
 
         used = turn_usage(ended, account, observed, increase, guess)
         parts = self._parts(ended, account, observed, used)
@@ -68,17 +68,7 @@ class Rows:
         for row in extra:
             shares += row.shares
         prices = Prices(self._pricer, ended.at, request_context(account, ended, observed.context, used))
-        bill = turn_bill(
-            parts.own,
-            shares,
-            used,
-            increase,
-            prices,
-            told=account.agent_tells_cost,
-            untold=account.may_tell_cost,
-            saved_at_end="kill" in account.profile.cost.moves,
-            hides_cache=account.profile.overlap.hides_cache,
-        )
+        bill = _bill(account, parts.own, shares, used, increase, prices)
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
         account.paid_otherwise, account.paid_perhaps = bill.instead, bill.perhaps
@@ -110,7 +100,7 @@ class Rows:
         shares = self._told_shares(account, told.usage)
         used = TurnUsage(told.usage, "partial", told.detail, told.certain)
         increase, prices = account.cost.so_far, Prices(self._pricer, at, context_so_far(account, told.usage))
-        bill = turn_bill(shares, (), used, increase, prices, told=account.agent_tells_cost)
+        bill = _bill(account, shares, (), used, increase, prices)
         if bill.pays_beside and not increase.amounts:
             return None
         hidden = _HIDDEN if _overpriced(account, bill) else ""
@@ -120,6 +110,10 @@ class Rows:
     def named(self, model: str | None) -> str | None:
         """The model that an alias stands for, where that is known: a budget for a model is asked for that."""
         return self._pricer.concrete(model) or model
+
+    def context_size(self, account: SessionAccount) -> int | None:
+        """The window as the agent tells it, else the model's."""
+        return account.context.size or self._pricer.window(account.model)
 
     def between_turns(
         self,
@@ -159,7 +153,7 @@ class Rows:
             cost_source=cost_source,
             detail=joined(why, increase.unsure),
             context_used=account.context.used,
-            context_size=self._size(account),
+            context_size=self.context_size(account),
         )
 
     def _parts(self, ended: TurnEnded, account: SessionAccount, observed: TurnObservations, used: TurnUsage) -> Spread:
@@ -186,7 +180,7 @@ class Rows:
         calls = account.reader.calls_so_far
         if calls is None:
             return ((model, usage),)
-        own = self._by_call(account, calls) if len(calls) > 1 else ((model, sum((each for _, each in calls), NOTHING)),)
+        own = self._by_call(account, calls) or ((model, NOTHING),)
         return merged([*own, *((own[0][0], each) for each in _calls_of(observed.subagents))])
 
     def _by_call(self, account: SessionAccount, calls: Sequence[Share]) -> tuple[Share, ...]:
@@ -227,7 +221,7 @@ class Rows:
             detail=detail,
             message_id=turn.message_id,
             context_used=account.context.used,
-            context_size=self._size(account),
+            context_size=self.context_size(account),
             work=ended.work if own else None,
         )
 
@@ -238,8 +232,26 @@ class Rows:
         named = [(line, self.named(line.model)) for line in lines]
         return tuple([line if model == line.model else replace(line, model=model) for line, model in named])
 
-    def _size(self, account: SessionAccount) -> int | None:
-        return account.context.size or self._pricer.window(account.model)
+
+def _bill(
+    account: SessionAccount,
+    own: Sequence[Share],
+    beside: Sequence[Share],
+    used: TurnUsage,
+    increase: Increase,
+    prices: Prices,
+) -> Bill:
+    return turn_bill(
+        own,
+        beside,
+        used,
+        increase,
+        prices,
+        told=account.agent_tells_cost,
+        untold=account.may_tell_cost,
+        saved_at_end="kill" in account.profile.cost.moves,
+        hides_cache=account.profile.overlap.hides_cache,
+    )
 
 
 def _as_read(how: Overlap, told: Counters | None, usage: Usage) -> Overlap:

@@ -260,14 +260,14 @@ class SessionAccount:
             and self.cost.from_zero
         )
 
-    def state(self, window: int | None, model: str | None) -> SessionState:
-        """`window` is the context size where the agent says none, `model` as rows name it.
+    def state(self, context_size: int | None, model: str | None) -> SessionState:
+        """`context_size` is the model's where the agent says none, `model` as rows name it.
 
         What is reported but not booked is included.
         """
         return SessionState(
             context_used=self.context.used,
-            context_size=self.context.size or window,
+            context_size=context_size,
             context_estimated=self.context.estimated,
             costs=plus(self._booked, self.cost.pending),
             agent_cost=self.cost.told,

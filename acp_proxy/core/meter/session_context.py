@@ -26,7 +26,7 @@ class TurnContexts(Struct):
             self.total += used
         self.told = True
         self.first = self.first or used
-        self.largest = max(used, self.largest or 0)
+        self.largest = max(used, self.largest or used)
 
 
 class SessionContext:

@@ -66,9 +66,9 @@ def turn_bill(
     prices: Prices,
     *,
     told: bool,
-    untold: bool = False,
-    saved_at_end: bool = False,
-    hides_cache: bool = False,
+    untold: bool,
+    saved_at_end: bool,
+    hides_cache: bool,
 ) -> Bill:
     """`told`: the agent reports its cost, if not with this turn then with a later one.
 

@@ -11,7 +11,7 @@ from acp_proxy.core.usage import Usage
 from tests.cases import each_of
 from tests.core.story import PRICES
 
-UNKNOWN = Cost("unknown", fork_inherits=None)
+UNKNOWN, CARRIED = Cost("unknown", fork_inherits=None), Cost("carried")
 
 
 def usd(nano: int) -> Money:
@@ -58,6 +58,110 @@ def test_what_is_told_in_another_currency_corrects_nothing_of_before() -> None:
     assert cost.take().amounts == (eur(4),)
 
 
+def test_what_a_session_cost_is_not_corrected_by_the_next_one_of_its_id() -> None:
+    cost = told(usd(5))
+    cost.begin(at_zero=False)
+    cost.report(usd(7))
+    cost.report(usd(3))
+    assert cost.take().amounts == (usd(5),)
+
+
+def test_what_is_booked_ahead_in_one_currency_is_not_still_to_come_in_another() -> None:
+    cost = AgentCost(UNKNOWN)
+    cost.book_ahead(eur(5))
+    cost.book_ahead(usd(3))
+    cost.report(usd(4))
+    assert cost.take().amounts == (usd(1),)
+
+
+def test_the_cost_of_a_session_that_was_closed_may_go_on_or_begin_at_zero() -> None:
+    def closed() -> AgentCost:
+        cost = told(usd(5))
+        cost.take()
+        cost.close()
+        assert (cost.stood, cost.from_zero) == (usd(5), False)
+        return cost
+
+    higher, lower = closed(), closed()
+    higher.report(usd(7))
+    increase = higher.take()
+    assert (increase.amounts, increase.before, bool(increase.unsure)) == ((usd(2),), usd(5), True)
+    lower.report(usd(3))
+    assert lower.take() == Increase((usd(3),), reported=True)
+    assert (higher.resumed, lower.resumed) == (True, False)
+
+
+def test_a_session_that_was_closed_before_it_told_a_cost_begins_at_zero() -> None:
+    cost = AgentCost(UNKNOWN)
+    cost.close()
+    cost.report(usd(3))
+    assert cost.take() == Increase((usd(3),), reported=True)
+
+
+def test_a_cost_that_is_known_to_go_on_does_so_when_its_session_was_closed() -> None:
+    cost = AgentCost(CARRIED)
+    for value, amount in ((5, 5), (7, 2)):
+        cost.report(usd(value))
+        assert cost.take() == Increase((usd(amount),), reported=True)
+        cost.close()
+
+
+def test_nothing_that_was_known_of_a_session_is_true_of_the_next_one_of_its_id() -> None:
+    closed, loaded = told(usd(5)), AgentCost(CARRIED)
+    closed.take()
+    closed.close()
+    loaded.begin(at_zero=False)
+    loaded.restore(usd(1), (usd(1),))
+    for cost in (closed, loaded):
+        cost.begin(at_zero=True)
+        cost.report(usd(7))
+        assert cost.take() == Increase((usd(7),), reported=True)
+
+
+# -- a first value of which it is known later where the counter stood
+
+
+def first_told(*values: int, booked: tuple[Money, ...] | None = None) -> AgentCost:
+    cost = AgentCost(CARRIED)
+    cost.begin(at_zero=False)
+    for value in values:
+        cost.report(usd(value))
+    cost.take()
+    if booked is not None:
+        cost.book_for_first(booked)
+    return cost
+
+
+@each_of(
+    [
+        ((5,), None, usd(2), usd(3)),
+        ((5, 6), (), usd(2), usd(3)),  # what came after it is booked as it was told
+        ((5, 6), (usd(3),), usd(2), usd(1)),  # ... or is in the price of the turn
+        ((5,), None, usd(9), None),
+        ((5,), (eur(1),), usd(2), None),
+        ((10_100,), (usd(10_000),), usd(0), None),  # 1 % is two price lists
+        ((10_101,), (usd(10_000),), usd(0), usd(101)),
+    ]
+)
+def test_what_a_first_value_held_beyond_what_was_booked_for_it_is_told_once(
+    case: tuple[tuple[int, ...], tuple[Money, ...] | None, Money, Money | None],
+) -> None:
+    values, booked, stood, held = case
+    cost = first_told(*values, booked=booked)
+    assert cost.settle(stood) == held
+    assert cost.settle(stood) is None
+
+
+def test_of_a_value_that_was_compared_with_another_nothing_is_left_to_settle() -> None:
+    cost = told(usd(5))
+    cost.take()
+    cost.book_for_first((usd(3),))
+    assert cost.settle(usd(1)) is None
+    again = first_told(5)
+    again.begin(at_zero=True)
+    assert again.settle(usd(1)) is None
+
+
 def test_a_correction_of_what_was_booked_ahead_is_still_to_come() -> None:
     cost = AgentCost(UNKNOWN)
     cost.book_ahead(usd(5))
@@ -94,11 +198,22 @@ USED = Usage(1100, 5010, 301, 201)
 PRICE = 10_927_000  # nano-USD
 
 
-def billed(amount: int, before: int, unsure: str = "unsure") -> Bill:
-    increase = Increase((usd(amount),), reported=True, before=usd(before), unsure=unsure)
+def bill_of(increase: Increase) -> Bill:
     return turn_bill(
-        [("claude-opus-5-5", USED)], (), TurnUsage(USED, "agent"), increase, Prices(PRICES, 1, None), told=True
+        [("claude-opus-5-5", USED)],
+        (),
+        TurnUsage(USED, "agent"),
+        increase,
+        Prices(PRICES, 1, None),
+        told=True,
+        untold=False,
+        saved_at_end=False,
+        hides_cache=False,
     )
+
+
+def billed(amount: int, before: int, unsure: str = "unsure") -> Bill:
+    return bill_of(Increase((usd(amount),), reported=True, before=usd(before), unsure=unsure))
 
 
 @each_of(
@@ -117,3 +232,25 @@ def test_the_beginning_that_is_closer_to_the_price_of_the_tokens_is_taken(case: 
 
 def test_where_nothing_is_unsure_the_increase_stands() -> None:
     assert [line.cost for line in billed(2_000_000, 10_000_000, "").lines] == [usd(2_000_000)]
+
+
+@each_of([(usd(PRICE + 10_927), "agent"), (usd(PRICE + 10_928), "estimated"), (eur(PRICE), "estimated")])
+def test_an_amount_fits_a_price_that_is_one_in_a_thousand_apart_and_no_more(case: tuple[Money, str]) -> None:
+    amount, source = case
+    bill = bill_of(Increase((amount,), reported=True, unsure="unsure"))
+    assert ([line.cost for line in bill.lines], bill.source) == ([amount], source)
+
+
+@each_of(
+    [
+        (usd(PRICE - 109_270), usd(PRICE - 109_270), "agent"),
+        (usd(PRICE - 109_271), usd(PRICE), "computed"),
+        (eur(1), eur(1), "agent"),
+    ]
+)
+def test_a_cost_of_which_a_part_is_not_told_stands_if_it_is_one_in_a_hundred_below_the_price_and_no_less(
+    case: tuple[Money, Money, str],
+) -> None:
+    amount, cost, source = case
+    bill = bill_of(Increase((amount,), reported=True, baseless=True))
+    assert ([line.cost for line in bill.lines], bill.source) == ([cost], source)

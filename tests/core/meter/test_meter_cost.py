@@ -386,3 +386,18 @@ def test_a_new_session_has_cost_nothing_of_what_another_one_of_its_id_had() -> N
     story.open(model="claude-opus-5-5")
     assert story.turn(disjoint(1000, output=100)).costs == first.costs
     assert story.metered.state.costs == first.costs
+
+
+def test_a_cost_that_fell_although_it_goes_on_is_no_measure_of_its_turn() -> None:
+    story = Story(OPENCODE)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL, cost="0.05")
+    turn = story.begin()
+    for cost in ("0.03", "0.035"):
+        story.report(turn, cost=cost)
+    row = story.end(turn, CALL)[-1]
+    assert (row.costs, row.cost_source, row.detail) == (
+        (usd("0.010927"),),
+        "computed",
+        "the agent's cost does not tell all of it",
+    )

@@ -19,8 +19,10 @@ from tests.core.story import (
     NANOCODER,
     NOOA,
     OPENHANDS,
+    PRICES,
     UNKNOWN_AGENT,
     ZED_CODEX,
+    LongContext,
     Story,
     inclusive,
     openhands,
@@ -89,6 +91,17 @@ def test_usage_as_text_is_told_in_mid_turn_when_it_has_moved() -> None:
     for line in ("1,200 in, 9 out", "1,200 in, 9 out", "3,770 in, 449 out, 1 tools"):
         story.update(turn, {"field_meta": {"openhands.dev/metrics": {"status_line": line}}})
     assert [change.lower_bound.total for change in story.changes] == [1209, 4219]
+
+
+def test_an_estimated_turn_is_one_call_when_the_price_of_long_ones_is_chosen() -> None:
+    for chars, times in ((100_000, 1), (2_000_000, 2)):
+        story = Story(UNKNOWN_AGENT, LongContext(PRICES.rates))
+        story.open(model="mock")
+        story.report(size=1_000_000)
+        row = story.turn(chars=chars, output_chars=40)
+        price = PRICES.price("mock", row.usage, 1).cost
+        assert price
+        assert ([cost.nano for cost in row.costs], row.usage_source) == ([price.nano * times], "estimated")
 
 
 def test_box_agent_tells_what_a_turn_has_used_as_the_output_of_a_tool() -> None:

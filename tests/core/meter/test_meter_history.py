@@ -123,3 +123,20 @@ def test_what_the_counters_of_a_history_tell_beyond_the_ledgers_was_used_unseen(
     assert [(row.kind, row.usage, row.costs) for row in story.rows] == [
         ("autonomous", Usage(1000, 0, 0, 100), (usd("1"),))
     ]
+
+
+def test_where_a_cost_stands_is_told_when_a_history_has_told_it_first() -> None:
+    story = loaded(OPENCODE, "0.01", "0.03", knows=None)
+    assert [change.state.agent_cost for change in story.changes] == [None, usd("0.03")]  # its context first
+    story = loaded(OPENCODE, "0.01", knows=known("0.03", "0.03"))
+    assert [change.restored for change in story.changes] == [True, False]  # its context
+
+
+def test_what_counters_of_a_session_tell_between_its_turns_is_a_row() -> None:
+    story = Story(OPENHANDS)
+    story.open()
+    turn = story.begin()
+    story.update(turn, openhands(1000, 100, cost=1))
+    story.end(turn)
+    (row,) = story.update(None, openhands(1500, 120, cost=3))
+    assert (row.kind, row.usage, row.costs) == ("autonomous", Usage(500, output=20), (usd("2"),))

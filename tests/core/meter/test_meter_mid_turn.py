@@ -12,7 +12,9 @@ from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.events import Counters, ModelSelected, ToldSoFar, Turn, TurnStarted, UpdateSeen
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.core.usage import NOTHING, Usage
+from tests.cases import each_of
 from tests.core.story import (
+    CLAUDE,
     CODEX,
     FAST,
     OPENCODE,
@@ -170,6 +172,45 @@ def test_the_largest_context_so_far_without_what_was_written_decides_the_price_o
         found = told(made.story)
         assert found
         assert found.lines[0].cost == usd(cost)
+
+
+@each_of(
+    [(VIBE, 200_103, False), (VIBE, 200_104, True), (QWEN, 200_000, False), (QWEN, 200_001, True), (VIBE, 50, False)]
+)
+def test_of_a_turn_with_tools_the_largest_context_without_an_even_share_of_the_answers_decides(
+    case: tuple[tuple[str, str], int, bool],
+) -> None:
+    """Of 207 tokens that two calls have written, one has written 103."""
+    agent, used, is_long = case
+    made = running(agent, prices=LongContext(PRICES.rates, frozenset({"mock"})))
+    made.story.report(made.turn, used=used, meta=VIBE_CALL if agent is VIBE else None)
+    if agent is QWEN:
+        made.calls(qwen_call(1000, 207))
+    row = made.story.end(made.turn, tool_calls=1)[-1]
+    short = PRICES.price("mock", row.usage, 1).cost
+    assert short
+    assert row.costs == (short.plus(short) if is_long else short,)
+
+
+def test_an_agent_that_tells_each_context_twice_has_used_at_least_half_of_their_sum() -> None:
+    """What came since the first was in no cache."""
+    made = running(CLAUDE)
+    for used in (10_000, 12_000, 14_000, 16_000, 8_000):
+        made.story.report(made.turn, used=used, size=200_000)
+    assert [change.lower_bound for change in made.story.changes] == [
+        Usage(cached_read=5000),
+        Usage(2000, 9000),
+        Usage(4000, 14_000),
+        Usage(6000, 20_000),
+        Usage(6000, 24_000),
+    ]
+
+
+def test_what_a_turn_has_used_at_least_is_nothing_before_a_context_that_proves_a_call() -> None:
+    for agent, used in ((CLAUDE, None), (OPENCODE, 10_000)):
+        made = running(agent)
+        made.story.report(made.turn, used=used, cost="0.1")
+        assert [change.lower_bound for change in made.story.changes] == [NOTHING]
 
 
 def test_where_its_cost_is_still_to_come_no_price_stands_in_its_place() -> None:

@@ -105,6 +105,22 @@ def test_costs_of_several_currencies_that_come_between_turns_are_all_booked() ->
     assert sorted(row.costs, key=lambda cost: cost.currency) == [Money(5, "EUR"), usd("1")]
 
 
+def test_reports_that_another_one_followed_at_once_are_a_change_if_any_of_them_was_news() -> None:
+    for earlier, news in (
+        (EarlierReport(1000, None), False),
+        (EarlierReport(1000, usd("0.2")), True),
+        (EarlierReport(2000, None), True),
+        (EarlierReport(2000, usd("0.2")), True),
+    ):
+        story = Story(CLAUDE)
+        story.open()
+        turn = story.begin()
+        story.report(turn, used=1000, size=200_000, cost="0.1")
+        seen = len(story.changes)
+        story.tell(UsageReported(story.now(), "s", turn, 1000, 200_000, None, earlier=(earlier,)))
+        assert bool(story.changes[seen:]) is news
+
+
 def test_a_cost_is_shared_by_the_largest_remainders() -> None:
     assert split(Money(1, "USD"), [1, 2]) == [Money(0, "USD"), Money(1, "USD")]
     assert split(Money(10, "USD"), [3, 2, 2]) == [Money(4, "USD"), Money(3, "USD"), Money(3, "USD")]

@@ -6,7 +6,19 @@ from acp_proxy.core.events import AnsweredLate, CostsCorrected, Implementation, 
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.money import Money
 from tests.cases import each_of
-from tests.core.story import CLAUDE, OPENCODE, PRICES, QWEN, UNKNOWN_AGENT, VIBE, Story, inclusive, qwen_call, usd
+from tests.core.story import (
+    CLAUDE,
+    CODEX,
+    OPENCODE,
+    PRICES,
+    QWEN,
+    UNKNOWN_AGENT,
+    VIBE,
+    Story,
+    inclusive,
+    qwen_call,
+    usd,
+)
 
 EMPTY = {"content": {"type": "text", "text": ""}}
 
@@ -24,6 +36,16 @@ def test_an_answer_that_comes_when_its_session_was_closed_is_booked_beyond_its_t
     (late,) = story.tell(AnsweredLate(story.now(), "s", turn, inclusive(700, 30)))
     assert (late.kind, late.usage.total, late.usage_source) == ("autonomous", 730, "partial")
     assert story.tell(AnsweredLate(story.now(), "s", turn, inclusive(0, 0))) == []
+    assert (late.costs, late.cost_source) == ((), "parent")  # in what the agent tells next
+
+
+def test_an_answer_that_comes_late_of_an_agent_that_tells_no_cost_is_priced() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    turn = story.begin()
+    story.end(turn, owed=True, stop="cancelled")
+    (late,) = story.tell(AnsweredLate(story.now(), "s", turn, inclusive(700, 30)))
+    assert (late.costs, late.cost_source) == ((usd("0.00001"),), "computed")
 
 
 def test_a_correction_of_a_sessions_rows_is_in_its_cost_from_then_on() -> None:
