@@ -36,12 +36,12 @@ from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.meter.dialects import Call
+from acp_proxy.core.meter.late_usage import late_usage
 from acp_proxy.core.meter.lower_bound import lower_bound
 from acp_proxy.core.meter.plan_windows import plan_windows
 from acp_proxy.core.meter.rows import Rows
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.sessions import Sessions
-from acp_proxy.core.meter.told_late import told_late
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import Usage
 
@@ -79,7 +79,7 @@ class Meter:
                 return self._turn_ended(event)
             case AnsweredLate():
                 account = self._sessions.account(event.session)
-                late = told_late(event, account, self._rows)
+                late = late_usage(event, account, self._rows)
                 return [] if late is None else [self._metered(account, late, reported=True, reported_cost=False)]
             case SessionRestored():
                 return self._restored(event)

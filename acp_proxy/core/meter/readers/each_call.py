@@ -87,7 +87,7 @@ class EachCallReader(TurnReader):
     def calls_so_far(self) -> tuple[Share, ...]:
         return tuple(self.told.by_model.items())
 
-    def told_late(self, counters: Counters, booked: Usage) -> Usage:
+    def late_usage(self, counters: Counters, booked: Usage) -> Usage:
         return NOTHING  # calls have told theirs as they ended
 
     def _nothing_told(self, model: str | None) -> ToldCalls:

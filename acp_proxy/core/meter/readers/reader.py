@@ -170,7 +170,7 @@ class Reader:
         self.told = told
         return used
 
-    def told_late(self, counters: Counters, booked: Usage) -> Usage:
+    def late_usage(self, counters: Counters, booked: Usage) -> Usage:
         """What a turn used beyond what was booked of it, by the answer to a prompt whose session was closed."""
         return self.usage_of(counters).minus(booked)
 

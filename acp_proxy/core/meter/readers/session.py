@@ -100,7 +100,7 @@ class SessionReader(Reader):
                 self.tokens.begin(at_zero=True)
             self._restarts = self._closed = False
 
-    def told_late(self, counters: Counters, booked: Usage) -> Usage:
+    def late_usage(self, counters: Counters, booked: Usage) -> Usage:
         self.count(counters)
         return self.usage_of(self.tokens.advance(counters))
 

@@ -11,7 +11,7 @@ from acp_proxy.core.meter.readers.turn import REPEATED, ReportedTurn, without_th
 from acp_proxy.core.meter.readers.unknown.counted import CountedTurn
 from acp_proxy.core.meter.readers.unknown.one_call import ComparedTurn
 from acp_proxy.core.meter.readers.unknown.session import UnknownSession
-from acp_proxy.core.meter.readers.unknown.told import ToldByUnknown
+from acp_proxy.core.meter.readers.unknown.told import UnknownCalls
 from acp_proxy.core.meter.turn_outcome import answered
 from acp_proxy.core.stop_reasons import CANCELLED
 from acp_proxy.core.usage import NOTHING, Usage
@@ -42,11 +42,11 @@ class UnknownReader(UnknownSession):
         self.told.tell(dialects.told_so_far(event), None if self.before is None else self.before.counters)
         return super().hear(event, model)
 
-    def told_late(self, counters: Counters, booked: Usage) -> Usage:
+    def late_usage(self, counters: Counters, booked: Usage) -> Usage:
         return NOTHING  # they may be of anything: its row stays the estimate that it is
 
-    def _nothing_told(self, model: str | None) -> ToldByUnknown:
-        return ToldByUnknown(calling=model)
+    def _nothing_told(self, model: str | None) -> UnknownCalls:
+        return UnknownCalls(calling=model)
 
     def _used(self, end: EndOfTurn) -> TurnUsage | None:
         told = self.told

@@ -11,7 +11,7 @@ from acp_proxy.core.meter.readers.reader import Reader
 from acp_proxy.core.meter.readers.turn import TurnReader
 from acp_proxy.core.meter.readers.unknown.one_call import ComparedTurn, Known
 from acp_proxy.core.meter.readers.unknown.scope import ScopeGuess
-from acp_proxy.core.meter.readers.unknown.told import ToldByUnknown
+from acp_proxy.core.meter.readers.unknown.told import UnknownCalls
 from acp_proxy.core.meter.turn_outcome import chars_of
 
 
@@ -21,7 +21,7 @@ class UnknownSession(TurnReader):
     __slots__ = ("_closed", "before_close", "calls", "how", "passed", "scope", "sure")
 
     before: ComparedTurn | None
-    told: ToldByUnknown
+    told: UnknownCalls
     tokens: Baseline
 
     def __init__(self, profile: Profile, scope: ScopeGuess) -> None:

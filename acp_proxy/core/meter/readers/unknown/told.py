@@ -10,7 +10,7 @@ from acp_proxy.core.meter.turn_outcome import chars_of
 from acp_proxy.core.usage import NOTHING, Usage
 
 
-class ToldByUnknown(ToldCalls):
+class UnknownCalls(ToldCalls):
     last: Counters | None = None
     prompts: int = 0  # how many told another prompt than those before
     first_call: Usage = NOTHING

@@ -13,10 +13,10 @@ from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING
 
 
-def told_late(event: AnsweredLate, account: SessionAccount, rows: Rows) -> Entry | None:
+def late_usage(event: AnsweredLate, account: SessionAccount, rows: Rows) -> Entry | None:
     """A row of what the turn used beyond its own. Moves the account's counters on."""
     booked = account.owed.pop(event.turn.id, NOTHING)
-    usage = NOTHING if is_empty(event.counters) else account.reader.told_late(event.counters, booked)
+    usage = NOTHING if is_empty(event.counters) else account.reader.late_usage(event.counters, booked)
     why = "told when its session was closed or opened again"
     entry = rows.between_turns(account, event.at, usage, Increase(), "autonomous", why, at_least=True)
     if entry is None or not account.agent_tells_cost:
