@@ -101,7 +101,7 @@ class Rows:
         used = TurnUsage(told.usage, "partial", told.detail, told.certain)
         increase, prices = account.cost.so_far, Prices(self._pricer, at, context_so_far(account, told.usage))
         bill = _bill(account, shares, (), used, increase, prices)
-        if bill.pays_beside and not increase.amounts:
+        if bill.extra_paid and not increase.amounts:
             return None
         hidden = _HIDDEN if _overpriced(account, bill) else ""
         detail = "; ".join(filter(None, (used.detail, hidden, bill.detail)))
@@ -191,7 +191,7 @@ class Rows:
     ) -> Entry:
         cost_source: CostSource = "parent"
         lines = unpaid_lines(row.shares)
-        if not bill.pays_beside:
+        if not bill.extra_paid:
             lines, cost_source = computed_lines(row.shares, prices)
         return self._row(ended, account, row.kind, lines, row.source, cost_source, row.detail)
 

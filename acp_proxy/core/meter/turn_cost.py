@@ -33,7 +33,7 @@ class Bill(Struct, frozen=True):
     unseen: Money | None = None
     ahead: Money | None = None
     perhaps: Money | None = None
-    pays_beside: bool = False  # the agent's cost holds what subagents and titles cost
+    extra_paid: bool = False  # the agent's cost holds what subagents and titles cost
     instead: bool = False
     by_user: bool = False  # the user's prices stand, whatever the agent tells
 
@@ -98,13 +98,13 @@ def turn_bill(
     if not used.usage.total:
         by_agent = told and beside and not configured
         source: CostSource = "unknown" if used.source == "none" else "agent" if by_agent else "computed"
-        return Bill(unpaid_lines(own), source, pays_beside=to_come, instead=instead, by_user=configured)
+        return Bill(unpaid_lines(own), source, extra_paid=to_come, instead=instead, by_user=configured)
     ahead = _total(priced) if to_come and not increase.baseless else None
     perhaps = _total(priced) if untold and not configured else None
     lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
     detail = "; ".join(filter(None, (doubt, increase.unsure, detail)))
     return Bill(
-        lines, source, detail, ahead=ahead, perhaps=perhaps, pays_beside=to_come, instead=instead, by_user=configured
+        lines, source, detail, ahead=ahead, perhaps=perhaps, extra_paid=to_come, instead=instead, by_user=configured
     )
 
 
@@ -197,7 +197,7 @@ def _agents(own: Sequence[Share], priced: Sequence[Priced], increase: Increase, 
         "estimated" if increase.unsure else "agent",
         increase.unsure,
         unseen=unseen if unseen and unseen.nano else None,
-        pays_beside=True,
+        extra_paid=True,
     )
 
 

@@ -11,14 +11,14 @@ from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.counters import Reading
 from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.meter.readers.reader import EndOfTurn, Share, TurnUsage
-from acp_proxy.core.meter.readers.turn import ToldSoFar, TurnReader
+from acp_proxy.core.meter.readers.turn import ToldStatus, TurnReader
 from acp_proxy.core.meter.subagents import Subagents
 from acp_proxy.core.usage import NOTHING, Usage
 
 _MOST = 1000  # calls of one turn that are told apart
 
 
-class ToldCalls(ToldSoFar):
+class ToldCalls(ToldStatus):
     """`calls` is their sum; None before the first."""
 
     calling: str | None = None  # the model of the call that runs, as far as the order of what is told shows

@@ -26,7 +26,7 @@ class ReportedTurn(Struct):
     partition: Usage
 
 
-class ToldSoFar(Told):
+class ToldStatus(Told):
     status: Counters | None = None  # the turn's counters as of now
 
 
@@ -35,7 +35,7 @@ class TurnReader(Reader):
 
     __slots__ = ("_begun", "before")
 
-    told: ToldSoFar
+    told: ToldStatus
 
     def __init__(self, profile: Profile) -> None:
         super().__init__(profile)
@@ -83,8 +83,8 @@ class TurnReader(Reader):
             return self._begun.pop(turn.id) is not self.before
         return self.before is not None and turn.started_at < self.before.at
 
-    def _nothing_told(self, model: str | None) -> ToldSoFar:
-        return ToldSoFar()
+    def _nothing_told(self, model: str | None) -> ToldStatus:
+        return ToldStatus()
 
     def _used(self, end: EndOfTurn) -> TurnUsage | None:
         counters = self._counters(end)
