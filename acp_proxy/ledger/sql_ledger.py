@@ -282,10 +282,20 @@ class SqlLedger(SqlReader):
         self._lock_sums(run, organisation_of(accounts[0]))
         balance_updates.make(run, accounts, now, self.dialect)
 
-    def release(self, organisation: str, turn: str) -> None:
+    def release(self, organisation: str, turn: str, *, asked_elsewhere: bool = False) -> None:
+        """`asked_elsewhere` is whether another connection may have asked to hold for it."""
+        self._known.turns.pop(turn, None)
+        self._write(partial(self._release, organisation, turn, asked_elsewhere and self.dialect.remote))
         self._known.released(turn)
-        self._write(lambda run: holding.end(run, organisation, [turn]))
         self._keep_sums()
+
+    def _release(self, organisation: str, turn: str, asked_elsewhere: bool, run: Run) -> None:
+        """Under the lock, what an earlier question of its prompt did is seen, and what one does later sees this."""
+        if unsure := self._known.unsure.get(turn):
+            self._lock(run, unsure)
+        if unsure or asked_elsewhere:
+            holding.forbid(run, organisation, turn, time.time_ns())
+        holding.end(run, organisation, [turn])
 
     def lend(
         self,

@@ -39,6 +39,10 @@ class Link:
         """As a router does: connections stay, and what goes into them comes nowhere. New ones are handed on."""
         self._call(self._forget)
 
+    def remember(self) -> None:
+        """What was forgotten comes where it was sent to, although nobody may wait for an answer any more."""
+        self._call(self._remember)
+
     def _call(self, what: Callable[[], object]) -> None:
         """In the link's thread; returns when it is done."""
         done = threading.Event()
@@ -58,6 +62,10 @@ class Link:
         self._flows.clear()
         self._forgotten.append(self._flows)
         self._flows = _set()
+
+    def _remember(self) -> None:
+        for flows in self._forgotten:
+            flows.set()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

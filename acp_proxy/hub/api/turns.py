@@ -118,7 +118,7 @@ def release(desk: Desk, asked: wire.Turn) -> Nothing:
     organisation = desk.claims.organisation(asked.organisation)
     _no_lease([asked.turn])
     _own(desk, [asked.turn], organisation)
-    desk.ledger.release(organisation, asked.turn)
+    desk.ledger.release(organisation, asked.turn, asked_elsewhere=True)  # prompts have a connection for themselves
     return Nothing()
 
 

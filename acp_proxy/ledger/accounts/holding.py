@@ -24,7 +24,7 @@ from acp_proxy.ledger.accounts.hold_terms import Terms, beyond_row, read_terms, 
 from acp_proxy.ledger.accounts.overshoot import EndedTurn, Opened, written
 from acp_proxy.ledger.accounts.parts import COLUMNS, columns
 from acp_proxy.ledger.accounts.spending import organisation_of
-from acp_proxy.ledger.accounts.standings import Found, Question
+from acp_proxy.ledger.accounts.standings import RELEASED, Found, Question
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Grant, Held
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
@@ -239,6 +239,11 @@ def surcharges(row: Row, extra: Mapping[str, int]) -> list[Statement]:
     organisation, entry = row.origin.organisation, row.entry
     rows = [(organisation, account, entry.id, entry.started_at, more) for account, more in extra.items()]
     return insertions("surcharge", rows, _UNLESS_THERE)
+
+
+def forbid(run: Run, organisation: str, turn: str, now: int) -> None:
+    """Have nothing held for a turn any more, whatever is asked later. Forgotten with reports of that day."""
+    execute(run, insertions("relayed", [(organisation, RELEASED.format(turn), 1, now)], _UNLESS_THERE))
 
 
 def end(run: Run, organisation: str, turns: Sequence[str]) -> None:

@@ -44,6 +44,9 @@ _EVER = 2**63 - 1
 _WITHIN = "(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
 
 _BOOKED = f"SELECT {columns('booked')} FROM turn WHERE org_id = ? AND id = ?"
+# What was released while a server might still be asked to hold for it; a name among those of reports.
+RELEASED = "released {}"
+_FORBIDDEN = f"SELECT {columns('booked')} FROM relayed WHERE org_id = ? AND process = ?"
 _GRANT = {"place": "layer", "currency": "budget", "text": "coalesce(value, '')", "more": "unit"}
 _GRANTED = f"""
 SELECT {columns("grant", units="amount", **_GRANT)} FROM granted WHERE org_id = ? AND ends_at > ? AND starts_at <= ?
@@ -176,13 +179,16 @@ def _others(accounts: Sequence[Account], now: int, dialect: Dialect, turn: str, 
         if dialect.clock is not None:
             ahead, values = dialect.ahead()
             yield f"SELECT {columns('ahead', nano=ahead)}", values
+            yield _FORBIDDEN, [organisation, RELEASED.format(turn)]
 
 
 def _known(organisation: str, turns: Sequence[str]) -> Iterator[Statement]:
-    """Whether some of these turns are there already, or run."""
+    """Whether some of these turns are there already, or run, or are not to begin any more."""
     some = f"IN ({', '.join('?' * len(turns))})"
     yield f"SELECT {columns('booked')} FROM turn WHERE org_id = ? AND id {some}", [organisation, *turns]
     yield f"SELECT {columns('booked')} FROM open_turn WHERE org_id = ? AND turn {some}", [organisation, *turns]
+    released = map(RELEASED.format, turns)
+    yield f"SELECT {columns('booked')} FROM relayed WHERE org_id = ? AND process {some}", [organisation, *released]
 
 
 class _Sums(Struct):

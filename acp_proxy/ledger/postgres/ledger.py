@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,18 +13,22 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ledger import (
     LedgerError,
     LedgerForbiddenError,
     LedgerUnavailableError,
     NoLedgerError,
+    OpenTurn,
     Row,
+    RowRefusedError,
     Warn,
     log_warning,
 )
+from acp_proxy.ledger.accounts.batched_holds import Prompt
 from acp_proxy.ledger.accounts.holding import Insert
 from acp_proxy.ledger.accounts.spending import organisation_of
-from acp_proxy.ledger.budgets import Grant
+from acp_proxy.ledger.budgets import Grant, Held
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.durability import Replication, Restored
 from acp_proxy.ledger.journal.recovery import is_owed
@@ -105,9 +109,30 @@ class PostgresLedger(SqlLedger):
         with self._keeping.writing(rows[0].origin.organisation if rows else "", rows):
             return super()._appended(rows, in_order=in_order)
 
-    def release(self, organisation: str, turn: str) -> None:
+    def hold(
+        self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
+    ) -> Held:
+        with self._noticing_lost([(turn, wants)]):
+            return super().hold(turn, wants, now, until, unpriced=unpriced)
+
+    def hold_together(self, prompts: Sequence[Prompt]) -> list[Held | RowRefusedError]:
+        with self._noticing_lost([(prompt.turn, prompt.wants) for prompt in prompts]):
+            return super().hold_together(prompts)
+
+    @contextmanager
+    def _noticing_lost(self, asked: Sequence[tuple[OpenTurn, Sequence[tuple[Account, HoldSize]]]]) -> Iterator[None]:
+        """A server may read what came on a connection although its other end is gone, and do it then."""
+        lost = self._transactions.lost
+        try:
+            yield
+        finally:
+            if self._transactions.lost > lost:
+                for turn, wants in asked:
+                    self._known.not_answered(turn.id, [account for account, _ in wants])
+
+    def release(self, organisation: str, turn: str, *, asked_elsewhere: bool = False) -> None:
         with self._keeping.writing(organisation, released=(organisation, turn)):
-            super().release(organisation, turn)
+            super().release(organisation, turn, asked_elsewhere=asked_elsewhere)
 
     def grant(self, grant: Grant) -> None:
         with self._keeping.writing(grant.organisation, grant=grant):

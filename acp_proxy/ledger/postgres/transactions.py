@@ -94,6 +94,7 @@ class Transactions:
         self.check = ""  # of a ledger whose tables are not there yet
         self.beside: Beside = lambda _: []
         self.commits_early = False  # whether that is possible there
+        self.lost = 0  # connections, with what was asked on them: the server may do it later
         self._fresh = True  # nothing was done on this connection; behind a pooler it is another one each time
 
     def run(
@@ -134,6 +135,7 @@ class Transactions:
                     late -= 1
                 time.sleep(random.uniform(*_RETRY_BETWEEN))  # noqa: S311  (jitter, not a secret)
             except _LostError as error:
+                self.lost += 1
                 self.close()
                 if not again or time.monotonic() >= deadline:
                     raise LedgerUnavailableError(f"ledger {self._url}: {error}") from error

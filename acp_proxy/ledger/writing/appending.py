@@ -100,6 +100,9 @@ class Appending:
         self.due = [] if self._dialect.serial else pending_rows.note(journey, rows)
         settlement = holding.Settlement(journey, self._rows)
         prefetched = overshoot.PrefetchedStandings(journey, rows, self._known.admitted, self._dialect)
+        for row in self._rows:
+            if unsure := self._known.unsure.get(row.entry.id):
+                lock(run, unsure)
         if self._locks_first:
             prefetched.lock(run, lock)
         journey.make(run)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 from msgspec import Struct, field
 
+from acp_proxy.core.budget import Account
 from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.accounts import holding, overshoot
@@ -29,6 +31,7 @@ SELECT (SELECT 1 UNION ALL SELECT 1 WHERE (SELECT count(*) FROM turn WHERE org_i
 """
 
 Session = tuple[str, str, str, str, str]
+T = TypeVar("T")
 
 
 class Known(Struct):
@@ -42,10 +45,15 @@ class Known(Struct):
     sessions: dict[Session, int] = field(default_factory=dict)  # with when they began, or later
     turns: dict[str, Opened] = field(default_factory=dict)
     earlier: dict[str, Opened] = field(default_factory=dict)  # of connections before: may be otherwise by now
+    unsure: dict[str, Sequence[Account]] = field(default_factory=dict)  # turns of which a server may hold more, later
     since: float = 0  # by `time.monotonic`
 
     def opened(self, turn: str, opened: Opened) -> None:
         _put(self.turns, turn, opened)
+
+    def not_answered(self, turn: str, accounts: Sequence[Account]) -> None:
+        """What was asked to be held may be done by the server yet, on a connection that is lost."""
+        _put(self.unsure, turn, accounts)
 
     def look_again(self, now: float) -> None:
         if now - self.since > _BELIEVED:
@@ -60,6 +68,7 @@ class Known(Struct):
     def released(self, turn: str) -> None:
         self.turns.pop(turn, None)
         self.earlier.pop(turn, None)
+        self.unsure.pop(turn, None)
 
     def appended(self, rows: Sequence[Row]) -> None:
         for row in rows:
@@ -85,7 +94,9 @@ class Known(Struct):
         return ChainMap(self.turns, self.earlier)
 
     def may_exceed(self, row: Row, *, granted: bool = False) -> bool:
-        """As `Opened.may_exceed`; of a turn that is not known it is not said."""
+        """As `Opened.may_exceed`; of a turn that is not known it is not said, and of one that is unsure it is."""
+        if row.entry.id in self.unsure:
+            return True
         opened = self.admitted.get(row.entry.id)
         return opened is not None and opened.may_exceed(row, granted=granted)
 
@@ -95,7 +106,7 @@ class Known(Struct):
         return series <= self.series and all(at <= row.entry.started_at for at, row in zip(begun, rows, strict=True))
 
 
-def _put(turns: dict[str, Opened], turn: str, opened: Opened) -> None:
+def _put(turns: dict[str, T], turn: str, opened: T) -> None:
     if len(turns) >= _MOST:  # the oldest may have ended elsewhere
         del turns[next(iter(turns))]
     turns[turn] = opened
