@@ -27,7 +27,7 @@ from acp_proxy.hub.api import (
     turns,
 )
 from acp_proxy.hub.api.claims import ByToken, Claims
-from acp_proxy.hub.api.desk import Answer, Desk, Dialect, Tagged, Together
+from acp_proxy.hub.api.desk import Answer, Batching, Desk, Dialect, Tagged
 from acp_proxy.hub.api.problems import RefusedError, problem
 from acp_proxy.hub.gathering import Gathering
 from acp_proxy.hub.identity import Identity
@@ -92,7 +92,7 @@ class Api:
         self._url = url.rstrip("/")
         self._under_way = 0  # bytes of bodies that have not come to their end
         self._gathered = {
-            each.call.path: Gathering(ledgers.ask_first, _answering(each.together)) for each in ANSWERS if each.together
+            each.call.path: Gathering(ledgers.ask_first, _answering(each.batching)) for each in ANSWERS if each.batching
         }
         self.routes = [Route(each.call.path, self._endpoint(each), methods=[each.call.method]) for each in ANSWERS]
         self.routes.append(Route("/v1/openapi.json", lambda _: Response(_described(), media_type="application/json")))
@@ -144,7 +144,7 @@ class Api:
 
         if answer.call.streams:
             return StreamingResponse(await _begun(self._lines(question)), media_type=NDJSON)
-        if answer.together and answer.together.fits(asked):
+        if answer.batching and answer.batching.fits(asked):
             given = await self._gathered[answer.call.path].ask((desk, asked))
         else:
             given = await self._ledgers.ask(_without_refusals(question), writes=answer.writes)
@@ -204,8 +204,8 @@ def _described() -> bytes:
     return msgspec.json.encode(document(ANSWERS))
 
 
-def _answering(together: Together) -> Callable[[SqlLedger, Sequence[tuple[AtDesk, Any]]], Sequence[Any]]:
-    return lambda ledger, asked: together.give([(desk(ledger), each) for desk, each in asked])
+def _answering(batching: Batching) -> Callable[[SqlLedger, Sequence[tuple[AtDesk, Any]]], Sequence[Any]]:
+    return lambda ledger, asked: batching.give([(desk(ledger), each) for desk, each in asked])
 
 
 def _authorization(request: Request, dialect: Dialect | None) -> str | None:

@@ -58,7 +58,7 @@ class Dialect(Struct, frozen=True):
     error: type[Struct]  # of every error, as JSON
 
 
-class Together(Struct, frozen=True):
+class Batching(Struct, frozen=True):
     """How calls that come at one moment are answered in one go: for each its answer, or the error that is its alone."""
 
     give: Callable[[Sequence[tuple[Desk, Any]]], Sequence[Any]]
@@ -73,7 +73,7 @@ class Answer(Struct, frozen=True):
     roles: tuple[Role, ...]
     writes: bool
     dialect: Dialect | None = None
-    together: Together | None = None
+    batching: Batching | None = None
 
 
 def reads(call: Call[Q, A], give: Callable[[Desk, Q], A | Tagged[A]], roles: tuple[Role, ...] = EVERYBODY) -> Answer:

@@ -11,7 +11,7 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.lease import PREFIX
 from acp_proxy.hub.api import central, restoring
-from acp_proxy.hub.api.desk import ADMINISTRATOR, Desk, Together, writes
+from acp_proxy.hub.api.desk import ADMINISTRATOR, Batching, Desk, writes
 from acp_proxy.hub.api.problems import RefusedError
 from acp_proxy.hub.policy import tag_for
 from acp_proxy.ledger import Row, RowRefusedError
@@ -284,8 +284,8 @@ def _lasting(now: int, until: int) -> int:
 
 
 ANSWERS = [
-    replace(writes(wire.ADMIT, admit), together=Together(admit_together, lambda _: True)),
-    replace(writes(wire.APPEND, append), together=Together(append_together, is_short)),
+    replace(writes(wire.ADMIT, admit), batching=Batching(admit_together, lambda _: True)),
+    replace(writes(wire.APPEND, append), batching=Batching(append_together, is_short)),
     writes(wire.MOVE, move, ADMINISTRATOR),
     writes(wire.RELEASE, release),
     writes(wire.BEAT, beat),

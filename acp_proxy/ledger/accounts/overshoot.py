@@ -189,7 +189,9 @@ def count(
             continue
         accounts = [account for account, _ in charges]
         found = prefetched.standings(turn)
-        if not (_close(_standings(run, accounts, turn, dialect)) if found is None else _close(found, turn.extra)):
+        if not (
+            _may_exceed(_standings(run, accounts, turn, dialect)) if found is None else _may_exceed(found, turn.extra)
+        ):
             continue
         _watch_all(run, turn.row.origin.organisation, dialect)
         if found is None or extra or not prefetched.is_locked:
@@ -243,7 +245,7 @@ def read_accounts(accounts: str | None) -> Sequence[Account]:
         return ()
 
 
-def _close(standings: Iterable[Standing], extra: Mapping[str, int] = _NOTHING) -> bool:
+def _may_exceed(standings: Iterable[Standing], extra: Mapping[str, int] = _NOTHING) -> bool:
     """Whether some account may exceed its limit if all holds are spent."""
     return any(standing.left < extra.get(standing.account.key, 0) for standing in standings)
 

@@ -228,7 +228,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sqlite(path: Path) -> Iterator[BudgetLedger]:
-    """The backend whose writers come one after the other; for the other one there is `test_unsummed.py`."""
+    """The backend whose writers come one after the other; for the other one there is `test_pending_rows.py`."""
     with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
         yield ledger
 
