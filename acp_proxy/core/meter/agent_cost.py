@@ -169,8 +169,8 @@ class AgentCost:
 
     def catch_up(self, value: Money) -> None:
         """Where it stands by what others have booked; no less than it told here."""
-        if self.last is not None and self.last.currency == value.currency and value.nano > self.last.nano:
-            self.last = value
+        if self.last is not None and self.last.currency == value.currency:
+            self.last = Money(max(self.last.nano, value.nano), value.currency)
 
     def book_for_first(self, costs: tuple[Money, ...] | None) -> None:
         """What was priced in place of a first value. None: the user's prices stand, whatever it holds."""

@@ -229,8 +229,7 @@ class Rows:
         return account.model if model is None or self._pricer.is_alias(model) else model
 
     def _named(self, lines: tuple[UsageLine, ...]) -> tuple[UsageLine, ...]:
-        named = [(line, self.named(line.model)) for line in lines]
-        return tuple([line if model == line.model else replace(line, model=model) for line, model in named])
+        return tuple([replace(line, model=self.named(line.model)) for line in lines])
 
 
 def _bill(

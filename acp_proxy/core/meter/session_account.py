@@ -19,7 +19,7 @@ from acp_proxy.core.usage import Usage
 class SessionAccount:
     """One session. `open` are its turns that run, oldest first: what the agent reports belongs to the oldest."""
 
-    def __init__(self, session: str, profile: Profile, reader: Reader) -> None:
+    def __init__(self, session: str, profile: Profile, reader: Reader, option: str | None) -> None:
         self.session = session
         self.profile = profile
         self.reader = reader
@@ -32,7 +32,7 @@ class SessionAccount:
         self.here = False  # opened or used in this process, not only named
         self.deleted = False  # the next session of this id is another one
         self.from_start = True  # every turn of it was seen: it began here
-        self.option: str | None = None  # the model as chosen, often an alias
+        self.option = option  # the model as chosen, often an alias
         self.concrete: str | None = None  # ... as usage named it since
         self.title: str | None = None  # as told here: the ledger keeps an earlier one, and a later one of others
         self.titled_at: int | None = None

@@ -42,8 +42,8 @@ class Sessions:
         """A new one where there is none: updates may name a session before the response that opens it."""
         account = self._accounts.get(session)
         if account is None:
-            account = self._accounts[session] = SessionAccount(session, self._profile, self._readers.new(self._profile))
-            account.option = self._unnamed
+            reader = self._readers.new(self._profile)
+            account = self._accounts[session] = SessionAccount(session, self._profile, reader, self._unnamed)
         return account
 
     def opened(self, session: str) -> SessionAccount:

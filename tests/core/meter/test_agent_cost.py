@@ -118,6 +118,41 @@ def test_nothing_that_was_known_of_a_session_is_true_of_the_next_one_of_its_id()
         assert cost.take() == Increase((usd(7),), reported=True)
 
 
+def test_a_cost_that_falls_by_more_than_it_grew_here_began_again_at_zero() -> None:
+    cost = AgentCost(UNKNOWN)
+    cost.stand_at(usd(10))
+    cost.report(usd(9))
+    assert cost.take().amounts == (usd(9),)
+
+
+def test_what_the_ledger_knows_is_where_a_loaded_cost_may_go_on_and_nothing_of_a_new_one() -> None:
+    loaded, new = AgentCost(UNKNOWN), told(usd(5))
+    loaded.begin(at_zero=False)
+    new.take()
+    for cost, before in ((loaded, usd(5)), (new, None)):
+        cost.restore(usd(5))
+        cost.report(usd(7))
+        assert (cost.so_far.amounts, cost.so_far.before, bool(cost.so_far.unsure)) == ((usd(2),), before, bool(before))
+
+
+def test_a_first_cost_that_the_ledger_knows_already_is_nothing_new() -> None:
+    cost = AgentCost(CARRIED)
+    cost.begin(at_zero=False)
+    cost.report(usd(5))
+    assert cost.so_far.baseless
+    cost.restore(usd(5))
+    assert cost.take() == Increase(reported=True)
+
+
+def test_a_cost_that_went_on_and_then_fell_below_where_it_stood_has_told_of_this_turn() -> None:
+    cost = AgentCost(UNKNOWN)
+    cost.begin_perhaps_at(usd(5))
+    cost.book_ahead(usd(2))
+    cost.report(usd(7))
+    cost.report(usd(3))
+    assert cost.take() == Increase((usd(1),), reported=True)
+
+
 # -- a first value of which it is known later where the counter stood
 
 
@@ -137,6 +172,7 @@ def first_told(*values: int, booked: tuple[Money, ...] | None = None) -> AgentCo
         ((5,), None, usd(2), usd(3)),
         ((5, 6), (), usd(2), usd(3)),  # what came after it is booked as it was told
         ((5, 6), (usd(3),), usd(2), usd(1)),  # ... or is in the price of the turn
+        ((7, 3), None, usd(1), usd(2)),  # the last one that nothing could be compared with
         ((5,), None, usd(9), None),
         ((5,), (eur(1),), usd(2), None),
         ((10_100,), (usd(10_000),), usd(0), None),  # 1 % is two price lists
@@ -254,3 +290,11 @@ def test_a_cost_of_which_a_part_is_not_told_stands_if_it_is_one_in_a_hundred_bel
     amount, cost, source = case
     bill = bill_of(Increase((amount,), reported=True, baseless=True))
     assert ([line.cost for line in bill.lines], bill.source) == ([cost], source)
+
+
+@each_of([(109_270, None), (109_271, usd(109_271))])
+def test_what_a_first_cost_since_a_load_has_beyond_one_in_a_hundred_of_the_price_was_spent_before(
+    case: tuple[int, Money | None],
+) -> None:
+    more, unseen = case
+    assert bill_of(Increase((usd(PRICE + more),), reported=True, carried_over=True)).unseen == unseen

@@ -16,6 +16,7 @@ from tests.core.story import (
     VIBE,
     Story,
     inclusive,
+    known,
     qwen_call,
     usd,
 )
@@ -37,6 +38,7 @@ def test_an_answer_that_comes_when_its_session_was_closed_is_booked_beyond_its_t
     assert (late.kind, late.usage.total, late.usage_source) == ("autonomous", 730, "partial")
     assert story.tell(AnsweredLate(story.now(), "s", turn, inclusive(0, 0))) == []
     assert (late.costs, late.cost_source) == ((), "parent")  # in what the agent tells next
+    assert (story.metered.reported_usage, story.metered.reported_cost) == (True, False)
 
 
 def test_an_answer_that_comes_late_of_an_agent_that_tells_no_cost_is_priced() -> None:
@@ -46,6 +48,14 @@ def test_an_answer_that_comes_late_of_an_agent_that_tells_no_cost_is_priced() ->
     story.end(turn, owed=True, stop="cancelled")
     (late,) = story.tell(AnsweredLate(story.now(), "s", turn, inclusive(700, 30)))
     assert (late.costs, late.cost_source) == ((usd("0.00001"),), "computed")
+
+
+def test_an_answer_that_comes_late_is_booked_without_what_its_turns_row_has() -> None:
+    story = opened(CODEX)
+    turn = story.begin()
+    assert story.end(turn, inclusive(500, 20), owed=True)[-1].usage.total == 520
+    (late,) = story.tell(AnsweredLate(story.now(), "s", turn, inclusive(700, 30)))
+    assert late.usage.total == 210
 
 
 def test_a_correction_of_a_sessions_rows_is_in_its_cost_from_then_on() -> None:
@@ -105,6 +115,21 @@ def test_the_model_of_an_agent_that_names_none_is_the_one_that_the_user_gave_its
     story.tell(Initialized(story.now(), 1, Implementation(), Implementation("nameless", "1"), False))
     story.open()
     assert [line.model for line in story.turn(inclusive(1000, 10)).lines] == ["mock"]
+
+
+def test_the_users_name_for_an_agent_says_its_model_before_the_agent_has_said_anything() -> None:
+    story = Story()
+    story.meter = Meter(PRICES, lambda at: "row", agent_name="nameless", aliases={"nameless": "mock"})
+    story.open()
+    assert [line.model for line in story.turn(inclusive(1000, 10)).lines] == ["mock"]
+
+
+def test_what_the_ledger_says_of_a_session_that_was_used_here_and_never_loaded_is_no_news() -> None:
+    story = opened(OPENCODE)
+    story.turn(inclusive(1000, 10), cost="0.5")
+    seen = len(story.events)
+    assert story.restore(known("1", "1")) == []
+    assert len(story.events) == seen
 
 
 def test_an_update_of_a_turn_that_tells_nothing_is_no_change() -> None:

@@ -83,6 +83,18 @@ def test_the_turn_so_far_holds_what_a_subagent_used() -> None:
     assert [(line.model, line.usage) for line in found.lines] == [("mock", Usage(1700, 0, 0, 170))]
 
 
+def test_what_a_subagents_calls_used_is_all_that_it_used() -> None:
+    made = running(QWEN)
+    made.calls(qwen_call(1000, 100), qwen_call(700, 70, parent="call-1"))
+    subagent, _ = made.story.end(made.turn)
+    assert (subagent.kind, subagent.usage, subagent.usage_source, subagent.detail) == (
+        "subagent",
+        Usage(700, output=70),
+        "agent",
+        "",
+    )
+
+
 def test_a_subagent_alone_is_of_the_turns_model() -> None:
     made = running(QWEN)
     made.calls(qwen_call(700, 70, parent="call-1"))
@@ -260,6 +272,9 @@ def test_what_a_slow_ledger_knew_is_none_of_the_turns() -> None:
 class Resolved(FixedPrices, frozen=True):
     """With an alias that the user has resolved."""
 
+    def is_alias(self, model: str | None) -> bool:
+        return model != "default" and FixedPrices.is_alias(self, model)
+
     def concrete(self, model: str | None) -> str | None:
         return "mock" if model == "default" else FixedPrices.concrete(self, model)
 
@@ -277,5 +292,5 @@ def test_an_alias_that_is_known_is_its_model_also_where_only_a_cost_is_told() ->
     story.tell(ModelSelected(story.now(), "s", "haiku"))
     story.report(turn, cost="0.6")
     assert (story.changes[-1].state.model, story.changes[-1].left) == ("haiku", ("mock",))
-    story.end(turn)
+    assert [line.model for line in story.end(turn)[-1].lines] == ["mock"]
     assert story.metered.state.model == "haiku"

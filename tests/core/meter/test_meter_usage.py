@@ -9,7 +9,9 @@ from acp_proxy.core.agents import InputCounts
 from acp_proxy.core.agents.profile import UNKNOWN, Overlap
 from acp_proxy.core.events import Counters, Implementation, Initialized
 from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.meter.dialects import status_line
 from acp_proxy.core.usage import Usage
+from tests.cases import each_of
 from tests.core.story import (
     CLAUDE,
     CODEX,
@@ -294,3 +296,26 @@ def nameless() -> Story:
     story.tell(Initialized(story.now(), 1, Implementation(), Implementation(), False))
     story.open(model="mock")
     return story
+
+
+@each_of(
+    [
+        (Counters(100, 10, 110, cached_read=100), Usage(0, 100, 0, 10)),
+        (Counters(100, 10, 110, cached_write=100), Usage(0, 0, 100, 10)),
+    ]
+)
+def test_as_much_cached_as_input_is_in_it_when_the_total_says_so(case: tuple[Counters, Usage]) -> None:
+    counters, usage = case
+    assert partition(counters, UNKNOWN.overlap).usage == usage
+
+
+def test_why_two_counters_alone_prove_nothing_is_said_of_an_agent_that_nobody_described() -> None:
+    told = Counters(10, 5)
+    assert partition(told, UNKNOWN.overlap).detail == "neither caches nor thinking are told apart"
+    assert partition(told, Overlap()).detail == ""
+
+
+@each_of([("0" * 19 + "5", Counters(5, 9)), ("0" * 20 + "5", None)])
+def test_a_number_of_more_than_twenty_digits_in_a_text_is_none(case: tuple[str, Counters | None]) -> None:
+    number, counters = case
+    assert status_line({"field_meta": {"openhands.dev/metrics": {"status_line": f"{number} in, 9 out"}}}) == counters

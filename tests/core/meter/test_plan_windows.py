@@ -161,3 +161,8 @@ def test_nonsense_tells_nothing_that_a_ledger_could_not_keep(limits: Any) -> Non
         assert window.resets_at is None or 0 < window.resets_at < 2**63
         for word in (window.window, window.status, window.overage):
             assert word is None or ("\0" not in word and len(word.encode()) < 2000)
+
+
+def test_a_window_of_which_nothing_is_used_says_so() -> None:
+    (window,) = told({**TOP, "utilization": 0})
+    assert window.used == 0

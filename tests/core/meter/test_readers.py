@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from acp_proxy.core.agents import InputCounts
-from acp_proxy.core.agents.profile import UNKNOWN, Cost, Profile, Tokens
+from acp_proxy.core.agents.profile import UNKNOWN, Context, Cost, Profile, Tokens
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelSelected, SessionClosed, Turn, TurnEnded, UpdateSeen
 from acp_proxy.core.meter.observations import Observation
 from acp_proxy.core.meter.readers.baseline import Baseline
 from acp_proxy.core.meter.readers.turn import TurnReader
 from acp_proxy.core.meter.readers.unknown.caches import with_caches
-from acp_proxy.core.meter.session_context import TurnContexts
+from acp_proxy.core.meter.session_context import SessionContext, TurnContexts
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
 from tests.core.story import (
@@ -442,3 +442,12 @@ def test_thinking_beside_a_total_that_is_not_told_may_be_in_the_output() -> None
     story = opened(UNKNOWN_AGENT)
     assert story.turn(Counters(2000, 10, None, 5)).usage_source == "partial"
     assert opened(UNKNOWN_AGENT).turn(Counters(2000, 10, None, 0)).usage_source == "agent"
+
+
+def test_nothing_of_a_sessions_context_is_known_when_another_one_begins() -> None:
+    context = SessionContext(Context())
+    context.set(7000)
+    context.grow(500)
+    assert (context.used, context.estimated, context.grounded) == (7500, True, True)
+    context.forget()
+    assert (context.used, context.estimated, context.grounded) == (None, False, False)
