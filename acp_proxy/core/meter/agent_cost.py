@@ -47,7 +47,7 @@ class AgentCost:
         "_anew",
         "_baseless",
         "_before",
-        "_carried_over",
+        "_carried",
         "_doubted",
         "_falls_unexplained",
         "_first",
@@ -58,7 +58,6 @@ class AgentCost:
         "_of_turns",
         "_others",
         "_perhaps",
-        "_presumed",
         "_reported",
         "_restarts",
         "_unsure",
@@ -80,7 +79,8 @@ class AgentCost:
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
         self.pending: tuple[Money, ...] = ()  # reported, and not taken yet
         self._adopted: Money | None = None  # a first value that nothing could be compared with
-        self._presumed: tuple[Money, ...] = ()  # booked for turns of which the first one since a load may tell
+        # What was presumed of spend that nobody reported, which the first increase since a load may hold; else None
+        self._carried: tuple[Money, ...] | None = None
         self._grown = 0  # nano-units by which `last` grew since it was taken: so much may be corrected
         self._perhaps: Money | None = None  # where it stands, unless it has begun at 0: the next value may tell
         self._before: Money | None = None  # the same, since it was told one that may go on from there
@@ -88,7 +88,7 @@ class AgentCost:
         self.resumed = False  # what was taken last may have gone on from an earlier cost that is known
         # `_adopted` once it was taken, and what was booked in its place, by tokens and prices: for `settle`
         self._first: tuple[Money, tuple[Money, ...]] | None = None
-        self._reported = self._baseless = self._carried_over = self._doubted = False
+        self._reported = self._baseless = self._doubted = False
 
     @property
     def positive(self) -> bool:
@@ -115,7 +115,7 @@ class AgentCost:
         self._perhaps = self._before = None
         self._grown, self._unsure = 0, ""
         self._others.clear()
-        self._carried_over = False
+        self._carried = None
         self._first = None
         self._ahead = None  # of a counter that says nothing any more
 
@@ -148,13 +148,13 @@ class AgentCost:
         if self._perhaps is not None:
             return
         if not self._known and self._falls_unexplained and value.nano and self._adopted is None:
-            self._perhaps, self._carried_over, self._presumed = value, True, presumed
+            self._perhaps, self._carried = value, presumed
         elif not self._known:
             self.last = value if value.currency else None
-            self._known, self._carried_over, self._presumed = True, True, presumed
+            self._known, self._carried = True, presumed
         elif (first := self._adopted) is not None and _is_within(value, first):
             self._add(Money(first.nano - value.nano, first.currency))
-            self._adopted, self._baseless, self._carried_over, self._presumed = None, False, True, presumed
+            self._adopted, self._baseless, self._carried = None, False, presumed
 
     def restore_parent(self, value: Money) -> None:
         """What the ledger knows of a fork's parent, if that is not known here and no cost of the fork is taken yet."""
@@ -230,7 +230,7 @@ class AgentCost:
             self._baseless = True  # it should not have fallen: what it stands at is all there is to go by
         else:
             self._reported = self._add(value) or told  # restarted at 0
-            self._carried_over = False
+            self._carried = None
             if self._falls_unexplained:
                 self._unsure = _FELL
 
@@ -242,7 +242,7 @@ class AgentCost:
         elif before is None or before.currency != value.currency:
             return
         elif value.nano < before.nano:
-            self._known, self._carried_over = True, False
+            self._known, self._carried = True, None
         else:
             self.last, self._known, self._before = before, True, before
             self._unsure = _MAY_GO_ON if self._falls_unexplained else ""
@@ -257,15 +257,14 @@ class AgentCost:
     @property
     def so_far(self) -> Increase:
         """What there is to take."""
-        carried_over = self._carried_over and bool(self.pending)
-        presumed = self._presumed if carried_over else ()
+        carried = self._carried if self.pending else None
         return Increase(
             self.pending,
             self._reported,
             self._baseless,
-            carried_over,
+            carried is not None,
             self._doubted,
-            presumed,
+            carried or (),
             self._before,
             self._unsure,
         )
@@ -273,10 +272,9 @@ class AgentCost:
     def take(self) -> Increase:
         increase = self.so_far
         self.resumed = increase.before is not None
-        self._carried_over = self._carried_over and not self._reported
-        self._doubted = self._doubted and not self._reported
         if self._reported:
             self._before, self._unsure = None, ""
+            self._carried, self._doubted = None, False
         self._grown = 0
         if self._adopted is not None:
             self._first = self._adopted, ()

@@ -33,6 +33,7 @@ def test_nothing_was_told_by_an_increase_of_nothing() -> None:
     assert AgentCost(UNKNOWN).take() == Increase()
     nothing = Increase()
     assert [nothing.reported, nothing.baseless, nothing.carried_over, nothing.doubted] == [False] * 4
+    assert not AgentCost(UNKNOWN).resumed
 
 
 def test_each_currency_has_a_counter_of_its_own_until_the_session_begins_anew() -> None:
@@ -125,6 +126,33 @@ def test_a_cost_that_falls_by_more_than_it_grew_here_began_again_at_zero() -> No
     assert cost.take().amounts == (usd(9),)
 
 
+def test_a_cost_that_falls_by_what_it_grew_was_corrected() -> None:
+    cost = AgentCost(UNKNOWN)
+    cost.stand_at(usd(10))
+    for value in (12, 10, 11):
+        cost.report(usd(value))
+    assert cost.take() == Increase((usd(1),), reported=True)
+
+
+def test_a_cost_that_began_again_tells_of_nothing_before_its_session_was_loaded() -> None:
+    cost = AgentCost(UNKNOWN)
+    cost.begin(at_zero=False)
+    cost.report(usd(5))
+    cost.restore(usd(2), (usd(1),))
+    assert (cost.so_far.carried_over, cost.so_far.presumed) == (True, (usd(1),))
+    cost.report(usd(1))
+    increase = cost.take()
+    assert (increase.amounts, increase.carried_over, increase.presumed) == ((usd(4),), False, ())
+
+
+def test_a_cost_of_nothing_is_told_of_a_session_that_may_have_cost_something() -> None:
+    cost = AgentCost(UNKNOWN)
+    cost.begin(at_zero=False)
+    cost.report(usd(0))
+    assert cost.stood == usd(0)
+    assert cost.take() == Increase(reported=True)
+
+
 def test_what_the_ledger_knows_is_where_a_loaded_cost_may_go_on_and_nothing_of_a_new_one() -> None:
     loaded, new = AgentCost(UNKNOWN), told(usd(5))
     loaded.begin(at_zero=False)
@@ -132,7 +160,9 @@ def test_what_the_ledger_knows_is_where_a_loaded_cost_may_go_on_and_nothing_of_a
     for cost, before in ((loaded, usd(5)), (new, None)):
         cost.restore(usd(5))
         cost.report(usd(7))
-        assert (cost.so_far.amounts, cost.so_far.before, bool(cost.so_far.unsure)) == ((usd(2),), before, bool(before))
+        told_now = cost.so_far
+        assert (told_now.amounts, told_now.before) == ((usd(2),), before)
+        assert (bool(told_now.unsure), told_now.carried_over) == (bool(before), bool(before))
 
 
 def test_a_first_cost_that_the_ledger_knows_already_is_nothing_new() -> None:

@@ -309,6 +309,11 @@ def test_as_much_cached_as_input_is_in_it_when_the_total_says_so(case: tuple[Cou
     assert partition(counters, UNKNOWN.overlap).usage == usage
 
 
+def test_more_cached_than_input_is_beside_it_when_the_total_says_so() -> None:
+    reading = partition(Counters(10, 5, 115, 2, cached_read=100), UNKNOWN.overlap)
+    assert (reading.usage, reading.whole) == (Usage(10, 100, 0, 3, 2), True)
+
+
 def test_why_two_counters_alone_prove_nothing_is_said_of_an_agent_that_nobody_described() -> None:
     told = Counters(10, 5)
     assert partition(told, UNKNOWN.overlap).detail == "neither caches nor thinking are told apart"
