@@ -314,6 +314,12 @@ def test_more_cached_than_input_is_beside_it_when_the_total_says_so() -> None:
     assert (reading.usage, reading.whole) == (Usage(10, 100, 0, 3, 2), True)
 
 
+def test_one_cached_token_is_more_than_an_input_that_is_not_told() -> None:
+    reading = partition(Counters(None, 10, cached_read=1), UNKNOWN.overlap)
+    assert (reading.usage, reading.whole) == (Usage(0, 1, 0, 10), False)
+    assert reading.detail == "more was cached than input tells, so that it stands beside it"
+
+
 def test_why_two_counters_alone_prove_nothing_is_said_of_an_agent_that_nobody_described() -> None:
     told = Counters(10, 5)
     assert partition(told, UNKNOWN.overlap).detail == "neither caches nor thinking are told apart"
