@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_proxy.core.agents.profile import Cost
+from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.meter.agent_cost import AgentCost, Increase
 from acp_proxy.core.meter.readers.reader import TurnUsage
 from acp_proxy.core.meter.turn_cost import Bill, Prices, turn_bill
@@ -264,11 +265,11 @@ USED = Usage(1100, 5010, 301, 201)
 PRICE = 10_927_000  # nano-USD
 
 
-def bill_of(increase: Increase) -> Bill:
+def bill_of(increase: Increase, source: UsageSource = "agent") -> Bill:
     return turn_bill(
         [("claude-opus-5-5", USED)],
         (),
-        TurnUsage(USED, "agent"),
+        TurnUsage(USED, source),
         increase,
         Prices(PRICES, 1, None),
         told=True,
@@ -328,3 +329,18 @@ def test_what_a_first_cost_since_a_load_has_beyond_one_in_a_hundred_of_the_price
 ) -> None:
     more, unseen = case
     assert bill_of(Increase((usd(PRICE + more),), reported=True, carried_over=True)).unseen == unseen
+
+
+@each_of(
+    [
+        (usd(PRICE * 99 // 100), (usd(PRICE * 99 // 100),)),
+        (usd(PRICE * 99 // 100 - 1), (usd(PRICE * 99 // 100),)),  # with the nano-dollar of before
+        (eur(1), (eur(1),)),
+    ]
+)
+def test_a_fork_that_tells_less_than_its_tokens_cost_at_least_began_at_zero(
+    case: tuple[Money, tuple[Money, ...]],
+) -> None:
+    amount, costs = case
+    bill = bill_of(Increase((amount,), reported=True, before=usd(1)), "partial")
+    assert tuple(line.cost for line in bill.lines) == costs

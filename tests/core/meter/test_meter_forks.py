@@ -8,7 +8,7 @@ from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Counters
 from acp_proxy.core.money import Money
-from tests.core.story import CALL, OPENCODE, UNKNOWN_AGENT, Story, disjoint, inclusive, known, usd
+from tests.core.story import CALL, CLAUDE, OPENCODE, UNKNOWN_AGENT, Story, disjoint, inclusive, known, usd
 
 MODEL = "claude-opus-5-5"
 SMALL = disjoint(1000, output=100)
@@ -217,3 +217,11 @@ def test_a_cost_that_fell_to_the_price_of_its_turn_has_begun_again() -> None:
     story.turn(CALL, cost="0.5")
     row = story.turn(CALL, cost="0.010927")
     assert (row.costs, row.cost_source) == ((usd("0.010927"),), "agent")
+
+
+def test_a_fork_begins_with_its_parents_context() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    story.turn(CALL, used=7000)
+    story.open("fork", "t", parent="s")
+    assert story.turn(session="t", stop="cancelled").context_used == 7000
